@@ -1,0 +1,190 @@
+# xlog: the only build file. Everything is built under build/. `make help` lists the targets.
+
+CUDA_HOME ?= /usr/local/cuda
+UNWIND    ?= libunwind# or none: no backtraces
+SANITIZE  ?=# address, thread or undefined: for the unit tests
+V         ?= 0
+PREFIX    ?= /usr/local
+
+ifeq ($(filter libunwind none,$(UNWIND)),)
+$(error UNWIND=$(UNWIND): give libunwind or none)
+endif
+ifeq ($(filter-out address thread undefined,$(SANITIZE)),$(SANITIZE))
+ifneq ($(SANITIZE),)
+$(error SANITIZE=$(SANITIZE): give address, thread or undefined)
+endif
+endif
+
+B := build$(if $(SANITIZE),/$(SANITIZE))
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
+
+CXXFLAGS ?= -O2 -g
+WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
+COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(addprefix -fsanitize=,$(SANITIZE))
+# What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
+CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
+HOST     := $(COMMON)
+
+RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/*.cpp)
+RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
+SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
+TOOL_SRC    := $(wildcard tools/*.cpp)
+SIM_SRC     := $(wildcard tests/sim/*.cpp)
+UNIT_SRC    := $(wildcard tests/unit/*.cpp)
+PRELOAD_SRC := $(wildcard tests/preload/*.cpp)
+PROGRAM_SRC := $(wildcard tests/programs/*.cpp)
+PLUGIN_SRC  := $(wildcard tests/programs/plugins/*.cpp)
+BENCH_SRC   := $(wildcard tests/bench/bench_*.cpp)
+
+obj = $(patsubst %,$(B)/obj/%.o,$(1))
+RUNTIME_OBJ := $(call obj,$(RUNTIME_SRC))
+SHIM_OBJ    := $(call obj,$(SHIM_SRC))
+GEN         := $(B)/gen/cuda_results.inc
+UNWIND_LIB  := $(if $(filter libunwind,$(UNWIND)),build/libunwind/libunwind.a)
+
+PROGRAMS := $(patsubst tests/programs/%.cpp,$(B)/programs/%,$(PROGRAM_SRC))
+PLUGINS  := $(patsubst tests/programs/plugins/%.cpp,$(B)/programs/plugins/%.so,$(PLUGIN_SRC))
+BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC))
+SIM      := $(B)/sim/libcuda.so.1
+NOOP     := $(B)/noop/libcuda.so.1
+TESTS    := $(B)/unit_tests $(B)/preload_tests
+
+.DEFAULT_GOAL := all
+.PHONY: all demo check check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+all: $(B)/libxlog.so $(B)/xlog $(B)/libxlog_runtime.a  ## build the library, the command and the static library
+
+# ---- prerequisites ---------------------------------------------------------------------------------------------------
+
+$(CUDA_HOME)/include/cuda.h:
+	@echo "xlog: no CUDA toolkit: looked for $@ (set CUDA_HOME)" >&2; exit 1
+
+# Debian packages that are missing are installed (as root, or with sudo), or named.
+build/packages.ok: tools/need-packages | build/
+	$(Q)tools/need-packages
+	@touch $@
+
+build/:
+	@mkdir -p $@
+
+# ---- generated -------------------------------------------------------------------------------------------------------
+
+$(B)/gen/cuda_results.inc: $(CUDA_HOME)/include/cuda.h build/packages.ok
+	@mkdir -p $(@D)
+	$(Q)sed -nE 's/^ *(CUDA_ERROR_[A-Z0-9_]+) *= *([0-9]+).*/XLOG_CUDA_RESULT(\1, \2)/p' $< > $@
+
+$(B)/gen/exports.map: shim/intercepted.def shim/loader.def
+	@mkdir -p $(@D)
+	$(Q){ echo '{ global:'; sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\()([A-Za-z0-9_]+)\)$$/  \2;/p' $^; echo '  local: *; };'; } > $@
+
+# libunwind from the distribution's source package: position independent, hidden, without the parts that would open
+# files and pipes in the program (runtime/base/libunwind.sed).
+build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind build/packages.ok
+	$(call say,UNWIND,$@)
+	$(Q)tools/build-libunwind build/libunwind runtime/base/libunwind.sed
+
+# ---- library, command ------------------------------------------------------------------------------------------------
+
+CORE_OBJ := $(RUNTIME_OBJ) $(SHIM_OBJ)
+$(CORE_OBJ): FLAGS = $(CORE) -Ibuild/libunwind/include
+$(B)/obj/%.cpp.o: %.cpp | $(GEN) $(UNWIND_LIB)
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(FLAGS) $(CPPFLAGS) $(CXXFLAGS) -c $< -o $@
+$(B)/obj/%.S.o: %.S
+	$(call say,AS,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -fPIC -c $< -o $@
+
+$(B)/libxlog_runtime.a: $(RUNTIME_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
+	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(addprefix -fsanitize=,$(SANITIZE))
+
+$(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
+DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
+$(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+
+# ---- simulated driver, programs, tests -------------------------------------------------------------------------------
+
+$(call obj,$(SIM_SRC) tests/bench/noop_driver.cpp): FLAGS = $(HOST) -fPIC -fvisibility=hidden
+$(SIM): $(call obj,$(SIM_SRC))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -shared -pthread -o $@ $^ -Wl,-soname,libcuda.so.1 -Wl,-z,defs && ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(NOOP): $(call obj,tests/bench/noop_driver.cpp)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -shared -o $@ $^ -Wl,-soname,libcuda.so.1 && ln -sf libcuda.so.1 $(@D)/libcuda.so
+
+$(call obj,$(PROGRAM_SRC) $(BENCH_SRC)): FLAGS = $(HOST) -Itests
+$(call obj,$(PLUGIN_SRC)): FLAGS = $(HOST) -Itests -fPIC
+# Linked against the driver's stub by its SONAME: what runs is found by LD_LIBRARY_PATH.
+$(B)/programs/%: $(B)/obj/tests/programs/%.cpp.o $(SIM)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -pthread -rdynamic -o $@ $< -L$(B)/sim -lcuda -ldl
+$(B)/programs/plugins/%.so: $(B)/obj/tests/programs/plugins/%.cpp.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -shared -o $@ $<
+$(B)/bench/%: $(B)/obj/tests/bench/%.cpp.o $(NOOP)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -pthread -o $@ $< -L$(B)/noop -lcuda -ldl
+
+BOOST := -lboost_unit_test_framework
+$(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN_LINK
+TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
+$(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+$(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+
+# ---- targets for people ----------------------------------------------------------------------------------------------
+
+demo: all $(SIM) $(B)/programs/demo  ## build all and run the main job: on the GPU if there is one, else on the simulated driver
+	$(Q)tests/support/demo.sh $(B)
+
+check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
+	$(Q)tests/support/check.sh $(B)
+
+bench: all $(NOOP) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
+	$(Q)tests/bench/bench.sh $(B)
+
+check-gpu: all $(PROGRAMS) $(PLUGINS)  ## the real driver: same programs, real applications (says skipped without a GPU)
+	$(Q)tests/gpu/check-gpu.sh $(B)
+
+bench-gpu: all  ## the figures on a GPU
+	$(Q)tests/gpu/bench-gpu.sh $(B)
+
+lint: all  ## format, clang-tidy, layers, exports, dependencies
+	$(Q)tests/support/lint.sh $(B)
+
+FORMATTED = $(shell git ls-files '*.cpp' '*.h' '*.cu')
+format:  ## clang-format everything
+	$(Q)clang-format -i $(FORMATTED)
+
+install: all  ## into PREFIX (default /usr/local)
+	install -D -m 755 $(B)/libxlog.so $(DESTDIR)$(PREFIX)/lib/libxlog.so
+	install -D -m 755 $(B)/xlog $(DESTDIR)$(PREFIX)/bin/xlog
+	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
+
+clean:  ## remove build/
+	rm -rf build
+
+help:  ## this list
+	@sed -nE 's/^([a-z-]+):.*##  *(.*)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,14 @@
+// Memory for the library's own state: private pages straight from the kernel, because malloc belongs to the program
+// (which may trace it, replace it, or be inside it). All of it is zero in a fork child (MADV_WIPEONFORK), so a child
+// starts as a process that has done nothing yet; a vfork child shares it and changes nothing.
+#pragma once
+
+#include <cstddef>
+
+namespace xlog {
+
+// Zeroed pages, or nullptr when there is no memory. `bytes` is rounded up to pages.
+void* map_state(size_t bytes) noexcept;
+void unmap_state(void* data, size_t bytes) noexcept;
+
+}  // namespace xlog

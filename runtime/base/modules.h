@@ -1,0 +1,20 @@
+// Which loaded file an address lies in. Uses dl_iterate_phdr: its lock is recursive and is not held while constructors
+// run, so an allocation made inside dlopen cannot deadlock here. No lock of ours may be held by the caller.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/text.h"
+
+namespace xlog {
+
+struct ModuleAddress {
+  Text<512> path;
+  Text<64> build_id;    // hexadecimal; empty when the file has none
+  uint64_t offset = 0;  // address in the file's own numbering (as nm prints it)
+  bool known = false;
+};
+
+void describe_address(uintptr_t address, ModuleAddress& out) noexcept;
+
+}  // namespace xlog

@@ -1,0 +1,233 @@
+#include "runtime/base/options.h"
+
+namespace xlog {
+
+namespace {
+
+// What is wrong with a value; empty when nothing is.
+using Reason = Text<400>;
+
+bool is_blank(std::string_view text) noexcept { return trim(text).empty(); }
+
+bool parse_value(std::string_view text, Backend& out, Reason&) noexcept {
+  text = trim(text);
+  if (text == "native" || text == "direct") {
+    out = text == "native" ? Backend::native : Backend::direct;
+    return true;
+  }
+  return false;
+}
+
+bool parse_value(std::string_view text, BudgetCount& out, Reason&) noexcept {
+  text = trim(text);
+  if (text == "bytes" || text == "taken") {
+    out = text == "bytes" ? BudgetCount::bytes : BudgetCount::taken;
+    return true;
+  }
+  return false;
+}
+
+bool parse_value(std::string_view text, bool& out, Reason&) noexcept {
+  text = trim(text);
+  if (text == "0" || text == "1") {
+    out = text == "1";
+    return true;
+  }
+  return false;
+}
+
+bool parse_ordinal(std::string_view text, uint32_t below, uint32_t& out) noexcept {
+  if (text.empty() || text.size() > 4) {
+    return false;
+  }
+  uint32_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') {
+      return false;
+    }
+    value = value * 10 + static_cast<uint32_t>(c - '0');
+  }
+  out = value;
+  return value < below;
+}
+
+bool parse_value(std::string_view text, Depth& out, Reason&) noexcept {
+  text = trim(text);
+  if (text == "off") {
+    out = 0;
+    return true;
+  }
+  return parse_ordinal(text, 129, out) && out != 0;
+}
+
+bool parse_value(std::string_view text, Bytes& out, Reason& reason) noexcept {
+  if (is_blank(text)) {
+    out = UINT64_MAX;
+    return true;
+  }
+  SizeError error = parse_bytes(text, out);
+  if (error != SizeError::none) {
+    explain(error, text, reason);
+  }
+  return error == SizeError::none;
+}
+
+template <size_t N>
+bool parse_value(std::string_view text, FixedText<N>& out, Reason&) noexcept {
+  if (text.size() > N) {
+    return false;
+  }
+  if (!text.empty()) {
+    std::memcpy(out.data, text.data(), text.size());
+  }
+  out.size = static_cast<uint32_t>(text.size());
+  return true;
+}
+
+bool is_uuid_key(std::string_view key) noexcept {
+  std::string_view head = key.substr(0, key.size() < 4 ? key.size() : 4);
+  return (head == "GPU-" || head == "MIG-") && key.size() > 4 && key.size() < sizeof(BudgetPart::uuid);
+}
+
+bool parse_key(std::string_view key, BudgetPart& part) noexcept {
+  key = trim(key);
+  if (is_uuid_key(key)) {
+    part.key = BudgetPart::Key::uuid;
+    for (size_t i = 0; i < key.size(); ++i) {
+      bool hex_letter = i >= 4 && key[i] >= 'A' && key[i] <= 'F';
+      part.uuid[i] = hex_letter ? static_cast<char>(key[i] - 'A' + 'a') : key[i];
+    }
+    return true;
+  }
+  part.key = BudgetPart::Key::ordinal;
+  return parse_ordinal(key, kMaxDevices, part.ordinal);
+}
+
+bool same_key(const BudgetPart& a, const BudgetPart& b) noexcept {
+  return a.key == b.key && a.ordinal == b.ordinal && std::string_view(a.uuid) == std::string_view(b.uuid);
+}
+
+bool parse_part(std::string_view text, BudgetSpec& out, Reason& reason) noexcept {
+  if (out.count == kMaxDevices * 2) {
+    reason.put("too many parts");
+    return false;
+  }
+  BudgetPart& part = out.parts[out.count];
+  part = BudgetPart{};
+  size_t equals = text.find('=');
+  std::string_view size = text;
+  if (equals != text.npos) {
+    size = text.substr(equals + 1);
+    if (!parse_key(text.substr(0, equals), part)) {
+      reason.put('"').put(trim(text.substr(0, equals))).put("\" is neither an ordinal from 0 to 15 nor GPU-uuid nor MIG-uuid");
+      return false;
+    }
+  }
+  SizeError error = parse_size(size, part.size);
+  if (error != SizeError::none) {
+    explain(error, trim(size), reason);
+    return false;
+  }
+  for (uint32_t i = 0; i < out.count; ++i) {
+    if (same_key(out.parts[i], part)) {
+      reason.put("the same GPU is named twice");
+      return false;
+    }
+  }
+  ++out.count;
+  return true;
+}
+
+bool parse_value(std::string_view text, BudgetSpec& out, Reason& reason) noexcept {
+  out.count = 0;
+  if (text.empty()) {
+    return true;
+  }
+  for (std::string_view rest = text;;) {
+    size_t comma = rest.find(',');
+    if (!parse_part(rest.substr(0, comma), out, reason)) {
+      return false;
+    }
+    if (comma == rest.npos) {
+      return true;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+template <class T>
+bool parse_option(const OptionRow& row, OptionLookup lookup, OptionComplaint complain, T& field) noexcept {
+  const char* found = lookup(row.name.data());
+  std::string_view text = found != nullptr ? std::string_view(found) : row.fallback;
+  Reason reason;
+  if (parse_value(text, field, reason)) {
+    return true;
+  }
+  Text<900> line;
+  line.put(row.name).put("=").put(text.substr(0, text.size() < 200 ? text.size() : 200)).put(": ");
+  if (reason.size() != 0) {
+    line.put(reason.view()).put("; ");
+  }
+  line.put("give ").put(row.form);
+  if (row.strict) {
+    line.put("; no GPU work is started");
+  } else {
+    line.put("; ignored");
+    Reason unused;
+    parse_value(row.fallback, field, unused);
+  }
+  complain(line.view(), row.strict);
+  return !row.strict;
+}
+
+size_t edit_distance_capped(std::string_view a, std::string_view b) noexcept {
+  size_t head = 0;
+  while (head < a.size() && head < b.size() && a[head] == b[head]) {
+    ++head;
+  }
+  a.remove_prefix(head);
+  b.remove_prefix(head);
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
+  bool swapped = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
+  size_t longer = a.size() > b.size() ? a.size() : b.size();
+  return swapped ? 1 : longer;
+}
+
+}  // namespace
+
+bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) noexcept {
+  bool good = true;
+  size_t row = 0;
+#define XLOG_OPTION(type, name, field, fallback, strict, form, help) \
+  good = parse_option(kOptions[row++], lookup, complain, out.field) && good;
+#include "runtime/base/options.def"
+#undef XLOG_OPTION
+  return good;
+}
+
+std::string_view nearest_option(std::string_view name) noexcept {
+  for (const OptionRow& row : kOptions) {
+    if (edit_distance_capped(name, row.name) == 1) {
+      return row.name;
+    }
+  }
+  return {};
+}
+
+uint64_t BudgetSpec::limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept {
+  const BudgetPart* best = nullptr;
+  for (uint32_t i = 0; i < count; ++i) {
+    const BudgetPart& part = parts[i];
+    bool fits = part.key == BudgetPart::Key::every || (part.key == BudgetPart::Key::ordinal && part.ordinal == ordinal) ||
+                (part.key == BudgetPart::Key::uuid && uuid.starts_with(std::string_view(part.uuid)));
+    if (fits && (best == nullptr || part.key > best->key)) {
+      best = &part;
+    }
+  }
+  return best == nullptr ? UINT64_MAX : best->size.on(total);
+}
+
+}  // namespace xlog

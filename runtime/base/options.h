@@ -1,0 +1,84 @@
+// The options in force: one struct made from options.def, and a parser that is a pure function of a lookup. A value that
+// cannot be read is an error, never a guess.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/size_text.h"
+#include "runtime/base/text.h"
+
+namespace xlog {
+
+inline constexpr size_t kMaxDevices = 16;
+
+enum class Backend : uint8_t { native, direct };
+enum class BudgetCount : uint8_t { bytes, taken };
+
+// One part of XLOG_BUDGET: the limit of one GPU, or of every GPU that has no part of its own.
+struct BudgetPart {
+  enum class Key : uint8_t { every, ordinal, uuid };
+  Key key = Key::every;
+  uint32_t ordinal = 0;   // the program's own, after CUDA_VISIBLE_DEVICES
+  char uuid[44] = {};     // `GPU-...` or `MIG-...`, whole or a prefix, lower case
+  SizeSpec size;
+};
+
+struct BudgetSpec {
+  BudgetPart parts[kMaxDevices * 2];
+  uint32_t count = 0;
+
+  // Limit for a GPU in bytes; UINT64_MAX when none is set. A UUID counts more than an ordinal, an ordinal more than
+  // the part for every GPU.
+  [[nodiscard]] uint64_t limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept;
+};
+
+template <size_t N>
+struct FixedText {
+  char data[N] = {};
+  uint32_t size = 0;
+  [[nodiscard]] std::string_view view() const noexcept { return {data, size}; }
+};
+
+using PathText = FixedText<1000>;
+using ShortText = FixedText<120>;
+using Bytes = uint64_t;
+using Depth = uint32_t;
+using Flag = bool;
+
+struct Options {
+#define XLOG_OPTION(type, name, field, fallback, strict, form, help) type field{};
+#include "runtime/base/options.def"
+#undef XLOG_OPTION
+
+  // Something of the stack is switched on: otherwise every call is the driver's, untouched.
+  [[nodiscard]] bool any() const noexcept { return backend != Backend::native || budget.count != 0 || log.size != 0; }
+};
+
+struct OptionRow {
+  std::string_view name;
+  std::string_view fallback;
+  bool strict;
+  std::string_view form;
+  std::string_view help;
+};
+
+inline constexpr OptionRow kOptions[] = {
+#define XLOG_OPTION(type, name, field, fallback, strict, form, help) {name, fallback, strict, form, help},
+#include "runtime/base/options.def"
+#undef XLOG_OPTION
+};
+
+// Text of a variable, or nullptr.
+using OptionLookup = const char* (*)(const char* name);
+// Receives one line for each value that could not be read.
+using OptionComplaint = void (*)(std::string_view line, bool strict);
+
+// Fills every field: from the lookup, else with its default. False when a strict option could not be read.
+bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) noexcept;
+
+// `XLOG_X` one edit away from a known name, for a hint; empty when none is near.
+std::string_view nearest_option(std::string_view name) noexcept;
+
+}  // namespace xlog

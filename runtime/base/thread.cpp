@@ -1,0 +1,53 @@
+#include "runtime/base/thread.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "runtime/base/fork_age.h"
+
+namespace xlog {
+
+constinit thread_local ThreadLocal this_thread{};
+
+uint32_t thread_id() noexcept {
+  uint32_t age = fork_age();
+  if (this_thread.tid == 0 || this_thread.fork_age != age) {
+    this_thread.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    this_thread.fork_age = age;
+  }
+  return this_thread.tid;
+}
+
+std::string_view thread_name() noexcept {
+  if (this_thread.name_calls++ % 256 == 0) {
+    char name[16] = {};
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    this_thread.name_size = static_cast<uint32_t>(strnlen(name, sizeof name));
+    std::memcpy(this_thread.name, name, sizeof name);
+  }
+  return {this_thread.name, this_thread.name_size};
+}
+
+static uint64_t read_clock(clockid_t clock) noexcept {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t steady_time() noexcept { return read_clock(CLOCK_MONOTONIC); }
+
+uint64_t thread_time() noexcept {
+  uint64_t now = read_clock(CLOCK_REALTIME);
+  if (now < this_thread.last_time) {
+    now = this_thread.last_time;  // the wall clock was set back
+  }
+  this_thread.last_time = now;
+  return now;
+}
+
+}  // namespace xlog

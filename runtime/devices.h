@@ -1,0 +1,51 @@
+// Which device a context or a stream belongs to. A context's device is asked once and remembered until it is destroyed;
+// handles are recycled, so whoever destroys one says so here. Thread-safe; all zero is empty.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/lock.h"
+#include "runtime/resource/block.h"
+
+namespace xlog {
+
+class Devices {
+ public:
+  // -1 when there is none (no context, an invalid stream): the driver is then left to answer.
+  int of_current(const DriverApi& driver) noexcept;
+  int of_stream(const DriverApi& driver, const StreamArg& stream) noexcept;
+  // Device of a pool: as created, or the device whose default pool it is; -1 when it is neither, or on the host.
+  int of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept;
+  int count(const DriverApi& driver) noexcept;
+
+  void pool_created(CUmemoryPool pool, int device) noexcept;
+  void pool_destroyed(CUmemoryPool pool) noexcept;
+  void context_destroyed(CUcontext context) noexcept;
+  void primary_retained(int device, CUcontext context) noexcept;
+  CUcontext primary(int device) noexcept;
+
+ private:
+  int of_context(const DriverApi& driver, CUcontext context) noexcept;
+
+  static constexpr size_t kRemembered = 256;
+  struct Named {
+    const void* handle;
+    int device;
+  };
+  // Small sets of handles; the oldest entry makes room.
+  struct Memory {
+    Named entries[kRemembered];
+    size_t next;
+    bool find(const void* handle, int& device) const noexcept;
+    void add(const void* handle, int device) noexcept;
+    void remove(const void* handle) noexcept;
+  };
+
+  Lock lock_;
+  int count_plus_one_;
+  Memory contexts_;
+  Memory pools_;
+  CUcontext primaries_[16];
+};
+
+}  // namespace xlog

@@ -1,0 +1,303 @@
+#include "runtime/record/recorder.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "runtime/base/backtrace.h"
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/memory_map.h"
+#include "runtime/base/thread.h"
+#include "runtime/record/log_path.h"
+
+namespace xlog {
+
+namespace {
+
+unsigned decimal_digits(uint64_t value) noexcept {
+  unsigned n = 1;
+  while (value >= 10) {
+    value /= 10;
+    ++n;
+  }
+  return n;
+}
+
+std::string_view failure_text(LogFailure failure) noexcept {
+  switch (failure) {
+    case LogFailure::full:
+      return "no space left on the disk";
+    case LogFailure::file_limit:
+      return "file size limit (ulimit -f) reached";
+    case LogFailure::max_bytes:
+      return "XLOG_LOG_MAX reached";
+    case LogFailure::gone:
+      return "the file was moved, replaced or cannot be opened";
+    case LogFailure::none:
+      break;
+  }
+  return "";
+}
+
+// A FIFO or a device, named as it is, is written as it is.
+bool is_stream_path(const char* path) noexcept {
+  struct stat info {};
+  return lstat(path, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+// Lost rows are counted in the file, in a row of fixed width whose place is claimed while there is room.
+void put_lost_row(TextSink& out, uint64_t lost) noexcept {
+  out.decimal(thread_id(), 10).put(',').decimal(thread_time(), 19).put(',').put(action::lost).put(",,");
+  out.decimal(lost, 20).put(",,,,,0,,,,ok,,,,,\n");
+}
+
+}  // namespace
+
+uint64_t Recorder::stack_id(const void* caller) noexcept {
+  uint32_t depth = config_.options->backtrace;
+  if (depth == 0) {
+    return kNone;
+  }
+  uintptr_t frames[kMaxDepth];
+  size_t count = take_backtrace(frames, depth, caller);
+  if (count == 0 || !ensure_open() || file_.is_stream()) {
+    return kNone;
+  }
+  return stacks_.id(frames, count, module_epoch(), stacks_path_);
+}
+
+bool Recorder::ensure_open() noexcept {
+  if (!allowed_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  State state = state_.load(std::memory_order_acquire);
+  bool opened = false;
+  if (state == State::untouched) {
+    LockGuard guard(lock_);
+    state = state_.load(std::memory_order_relaxed);
+    if (state == State::untouched) {
+      opened = open_locked();
+      state = opened ? State::open : State::failed;
+      state_.store(state, std::memory_order_release);
+    }
+  }
+  if (opened) {
+    write_run_info();  // asks the driver: not under the lock
+  }
+  return state == State::open;
+}
+
+bool Recorder::open_locked() noexcept {
+  utsname host{};
+  uname(&host);
+  PathFacts facts{.pid = static_cast<uint64_t>(getpid()),
+                  .start_time = static_cast<uint64_t>(time(nullptr)),
+                  .host = host.nodename,
+                  .program = config_.program,
+                  .folder = config_.folder,
+                  .variable = [](const char* name) -> const char* { return secure_getenv(name); }};
+  std::string_view pattern = config_.options->log.view();
+  Text<1100> given;
+  if (!pattern.starts_with('/')) {
+    given.put(config_.folder).put('/');
+  }
+  given.put(pattern).put('\0');
+  Text<1100> base;
+  int error = 0;
+  if (!given.full() && is_stream_path(given.data())) {
+    error = file_.open_stream(given.data());
+  } else if (!expand_log_path(pattern, facts, base)) {
+    say("XLOG_LOG: not a path this library can use (placeholders are %p %h %r %t %q{VAR}); the program goes on without a log");
+    return false;
+  } else {
+    if (pattern.ends_with('/')) {
+      Text<1100> folder;
+      folder.put(base.view().substr(0, base.view().rfind('/'))).put('\0');
+      mkdir(folder.data(), 0700);
+    }
+    error = file_.create(base.view(), config_.options->log_max);
+  }
+  if (error != 0) {
+    Text<1400> line;
+    line.put("cannot write the log ").put(base.size() != 0 ? base.view() : pattern).put(": ").put(strerrordesc_np(error));
+    line.put("; the program goes on without it");
+    say(line.view());
+    return false;
+  }
+  next_seq_ = 1;
+  TextSink stacks(stacks_path_, sizeof stacks_path_ - 1);
+  stacks.put(file_.stem()).put(".stacks.csv");
+  stacks_path_[stacks.size()] = '\0';
+  Text<512> header;
+  put_header(header);
+  LogPlace place;
+  LogFailure failure = file_.claim(header.size(), place);
+  if (failure == LogFailure::none) {
+    file_.fill(place, header.view(), {}, {});
+  }
+  if (failure != LogFailure::none) {
+    count_lost(failure);
+  }
+  return true;
+}
+
+void Recorder::write_run_info() noexcept {
+  constexpr size_t kBytes = 256 << 10;
+  void* memory = config_.run_info != nullptr && !file_.is_stream() ? map_state(kBytes) : nullptr;
+  if (memory == nullptr) {
+    return;
+  }
+  TextSink text(static_cast<char*>(memory), kBytes);
+  config_.run_info(text, config_.run_info_context);
+  Text<1240> path;
+  path.put(file_.stem()).put(".run.json").put('\0');
+  append_file(path.data(), text.view(), true);
+  unmap_state(memory, kBytes);
+}
+
+bool Recorder::claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept {
+  LogFailure failure = LogFailure::none;
+  {
+    LockGuard guard(lock_);
+    seq = next_seq_;
+    failure = file_.claim(size_without_seq + decimal_digits(seq), place);
+    if (failure == LogFailure::none) {
+      ++next_seq_;
+    }
+  }
+  if (failure != LogFailure::none) {
+    count_lost(failure);
+  }
+  return failure == LogFailure::none;
+}
+
+void Recorder::stamp(Event& event) noexcept {
+  event.thread = thread_id();
+  event.thread_name = thread_name();
+  event.tag = config_.options->tag.view();
+  event.query_id = config_.options->query_id.view();
+}
+
+void Recorder::record(Event& event) noexcept {
+  if (event.result == "ok") {
+    allow();
+  }
+  if (!ensure_open()) {
+    return;
+  }
+  stamp(event);
+  event.time = thread_time();
+  RowHead head;
+  RowTail tail;
+  put_row_head(head, event);
+  put_row_tail(tail, event);
+  LogPlace place;
+  if (claim(head.size() + tail.size(), place, event.seq)) {
+    Text<20> seq;
+    seq.decimal(event.seq);
+    file_.fill(place, head.view(), seq.view(), tail.view());
+  }
+}
+
+void Recorder::hold(Event& event, HeldRow& out) noexcept {
+  if (!ensure_open()) {
+    return;
+  }
+  stamp(event);
+  event.time = thread_time();
+  event.result = "ok";
+  event.elapsed_ns = 0;
+  RowHead head;
+  RowTail tail;
+  put_row_head(head, event);
+  put_row_tail(tail, event, kHeldDigits);
+  out.claimed = claim(head.size() + tail.size(), out.place, out.seq);
+}
+
+void Recorder::complete(Event& event, const HeldRow& held, bool as_held) noexcept {
+  if (!held.claimed) {
+    return;
+  }
+  stamp(event);
+  constexpr uint64_t kMostElapsed = 999'999'999'999;
+  event.seq = held.seq;
+  RowHead head;
+  RowTail tail;
+  Text<20> seq;
+  seq.decimal(held.seq);
+  if (as_held) {
+    event.elapsed_ns = event.elapsed_ns < kMostElapsed ? event.elapsed_ns : kMostElapsed;
+    put_row_head(head, event);
+    put_row_tail(tail, event, kHeldDigits);
+    file_.fill(held.place, head.view(), seq.view(), tail.view());
+    return;
+  }
+  Event note;
+  note.thread = event.thread;
+  note.time = event.time;
+  note.action = action::retracted;
+  note.ptr = event.ptr;
+  put_row_head(head, note);
+  put_row_tail(tail, note);
+  size_t used = head.size() + seq.size() + tail.size();
+  Text<3072> padded;
+  padded.put(tail.view());
+  for (; used < held.place.size; ++used) {
+    padded.put('\n');
+  }
+  file_.fill(held.place, head.view(), seq.view(), padded.view());
+  record(event);
+}
+
+void Recorder::count_lost(LogFailure reason) noexcept {
+  uint64_t lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!said_lost_.exchange(true, std::memory_order_relaxed)) {
+    Text<1400> line;
+    line.put("log ").put(file_.path()).put(": ").put(failure_text(reason)).put("; later rows are only counted, the program goes on");
+    say(line.view());
+  }
+  if ((lost & (lost - 1)) == 0 || lost % 1024 == 0) {  // after SIGKILL the count is a lower bound
+    write_lost_row(lost);
+  }
+}
+
+// Where there is room: XLOG_LOG_MAX does not count this one row, and on a full disk it may fit where no other did.
+void Recorder::write_lost_row(uint64_t lost) noexcept {
+  Text<256> row;
+  put_lost_row(row, lost);
+  bool claimed = false;
+  {
+    LockGuard guard(lock_);
+    claimed = lost_place_.size == 0 && file_.claim_beyond_max(row.size(), lost_place_) == LogFailure::none;
+  }
+  if (claimed) {
+    file_.fill(lost_place_, row.view(), {}, {});
+  } else if (lost_place_.size != 0) {
+    file_.overwrite(lost_place_.offset, row.view());
+  }
+}
+
+void Recorder::begin_exit() noexcept {
+  if (state_.load(std::memory_order_acquire) != State::open) {
+    return;
+  }
+  Event event;
+  event.action = action::exit;
+  event.result = "ok";
+  record(event);
+  if (lost_rows() != 0) {
+    write_lost_row(lost_rows());
+  }
+  if (!file_.is_stream()) {
+    LockGuard guard(lock_);
+    file_.settle();
+  }
+}
+
+}  // namespace xlog

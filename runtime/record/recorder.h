@@ -1,0 +1,87 @@
+// The writer of one process's log: NAME.csv, NAME.stacks.csv and NAME.run.json. Its own trouble (disk full, unwritable
+// path, size limit) never reaches the caller: one message, and a count of the rows lost. Thread-safe. Lives in
+// wiped-on-fork memory: all zero is a recorder that has written nothing, so a fork child opens a log of its own when it
+// first has something to write.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/lock.h"
+#include "runtime/base/options.h"
+#include "runtime/record/event.h"
+#include "runtime/record/log_file.h"
+#include "runtime/record/row_writer.h"
+#include "runtime/record/stack_table.h"
+
+namespace xlog {
+
+// A row whose place and `seq` are claimed and whose call has not returned.
+struct HeldRow {
+  LogPlace place;
+  uint64_t seq = 0;
+  uint64_t time = 0;        // the event's, at the claim
+  uint64_t live_bytes = 0;  // the event's, at the claim
+  bool claimed = false;
+};
+
+// Puts the object that becomes NAME.run.json; called once, when the log is opened.
+using RunInfoWriter = void (*)(TextSink& out, const void* context);
+
+class Recorder {
+ public:
+  struct Config {
+    const Options* options = nullptr;
+    std::string_view folder;       // where relative paths start
+    std::string_view program;      // file name of the program
+    RunInfoWriter run_info = nullptr;
+    const void* run_info_context = nullptr;
+  };
+  void configure(const Config& config) noexcept { config_ = config; }
+
+  // A process in which every call fails (a fork child of a CUDA program) leaves no log: nothing is written before this,
+  // or before the first event whose call succeeded.
+  void allow() noexcept { allowed_.store(true, std::memory_order_relaxed); }
+
+  // Stack of the caller as a number in NAME.stacks.csv; kNone without one. Takes no lock while unwinding.
+  uint64_t stack_id(const void* caller) noexcept;
+
+  // For an event whose call has returned.
+  void record(Event& event) noexcept;
+  // For an event whose call is about to be made: claims its place now. `complete` fills it. The tag, query id and
+  // thread columns are filled in by the recorder.
+  void hold(Event& event, HeldRow& out) noexcept;
+  // `as_held`: the call did what the row says. Otherwise the place is marked `retracted` and the event gets a new row.
+  void complete(Event& event, const HeldRow& held, bool as_held) noexcept;
+
+  // End mark; cuts the file to its length. Rows may still follow.
+  void begin_exit() noexcept;
+
+  [[nodiscard]] uint64_t lost_rows() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class State : uint8_t { untouched, open, failed };
+
+  bool ensure_open() noexcept;
+  bool open_locked() noexcept;
+  void write_run_info() noexcept;
+  bool claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept;
+  void stamp(Event& event) noexcept;
+  void count_lost(LogFailure reason) noexcept;
+  void write_lost_row(uint64_t lost) noexcept;
+
+  Config config_;
+  Lock lock_;
+  std::atomic<bool> allowed_;
+  std::atomic<State> state_;
+  uint64_t next_seq_;
+  LogFile file_;
+  StackTable stacks_;
+  std::atomic<uint64_t> lost_;
+  std::atomic<bool> said_lost_;
+  LogPlace lost_place_;
+  char stacks_path_[1240];
+};
+
+}  // namespace xlog

@@ -1,0 +1,107 @@
+#include "runtime/record/stack_table.h"
+
+#include <sched.h>
+
+#include "runtime/base/backtrace.h"
+#include "runtime/base/memory_map.h"
+#include "runtime/base/modules.h"
+#include "runtime/base/text.h"
+#include "runtime/record/event.h"
+#include "runtime/record/log_file.h"
+#include "runtime/record/row_writer.h"
+
+namespace xlog {
+
+namespace {
+
+constexpr size_t kTextBytes = 256 << 10;  // 128 frames of the longest module names
+
+uint64_t hash_stack(const uintptr_t* frames, size_t count, uint32_t epoch) noexcept {
+  uint64_t hash = 0x9E3779B97F4A7C15ULL + epoch + count;
+  for (size_t i = 0; i < count; ++i) {
+    unsigned __int128 product = static_cast<unsigned __int128>(hash ^ frames[i]) * 0xD6E8FEB86659FD93ULL;
+    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ (hash << 23 | hash >> 41);
+  }
+  return hash != 0 ? hash : 1;
+}
+
+void put_frame(TextSink& out, uint64_t id, size_t depth, uintptr_t address) noexcept {
+  ModuleAddress where;
+  describe_address(address, where);
+  out.decimal(id).put(',').decimal(depth).put(',');
+  put_field(out, where.path.view(), 512);
+  out.put(',').put(where.build_id.view()).put(",0x").hex(where.offset).put(",,,\n");
+}
+
+}  // namespace
+
+StackTable::Slot* StackTable::table() noexcept {
+  Slot* slots = table_.load(std::memory_order_acquire);
+  if (slots == nullptr) {
+    auto* fresh = static_cast<Slot*>(map_state(sizeof(Slot) * kSlots));
+    if (fresh == nullptr || table_.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) {
+      return fresh;
+    }
+    unmap_state(fresh, sizeof(Slot) * kSlots);
+  }
+  return slots;
+}
+
+uint64_t StackTable::id(const uintptr_t* frames, size_t count, uint32_t module_epoch, const char* path) noexcept {
+  Slot* slots = count != 0 ? table() : nullptr;
+  if (slots == nullptr) {
+    return kNone;
+  }
+  uint64_t hash = hash_stack(frames, count, module_epoch);
+  for (size_t i = hash % kSlots;; i = (i + 1) % kSlots) {
+    Slot& slot = slots[i];
+    uint64_t found = slot.hash.load(std::memory_order_acquire);
+    if (found == 0) {
+      if (used_.load(std::memory_order_relaxed) > kSlots / 4 * 3) {
+        return kNone;
+      }
+      if (slot.hash.compare_exchange_strong(found, hash, std::memory_order_acq_rel)) {
+        used_.fetch_add(1, std::memory_order_relaxed);
+        return add(slot, frames, count, path);
+      }
+    }
+    if (found == hash) {
+      uint64_t id = slot.id.load(std::memory_order_acquire);
+      while (id == 0) {  // another thread is writing it down
+        sched_yield();
+        id = slot.id.load(std::memory_order_acquire);
+      }
+      return id;
+    }
+  }
+}
+
+uint64_t StackTable::add(Slot& slot, const uintptr_t* frames, size_t count, const char* path) noexcept {
+  uint64_t id = kNone;
+  void* memory = map_state(kTextBytes);
+  if (memory != nullptr) {
+    id = __atomic_add_fetch(&last_id_, 1, __ATOMIC_RELAXED);
+    TextSink text(static_cast<char*>(memory), kTextBytes);
+    for (size_t depth = 0; depth < count; ++depth) {
+      put_frame(text, id, depth, frames[depth]);
+    }
+    LockGuard guard(file_lock_);
+    int error = 0;
+    if (!has_file_) {
+      Text<128> header;
+      header.put(kStackColumns).put('\n');
+      error = append_file(path, header.view(), true);
+      has_file_ = error == 0;
+    }
+    if (error != 0 || append_file(path, text.view(), false) != 0) {
+      id = kNone;
+    }
+  }
+  if (memory != nullptr) {
+    unmap_state(memory, kTextBytes);
+  }
+  slot.id.store(id, std::memory_order_release);
+  return id;
+}
+
+}  // namespace xlog

@@ -1,0 +1,41 @@
+#include "runtime/resource/block.h"
+
+#include <atomic>
+
+namespace xlog {
+
+std::string_view kind_name(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::plain:
+      return "plain";
+    case Kind::pitch:
+      return "pitch";
+    case Kind::async:
+      return "async";
+    case Kind::pool:
+      return "pool";
+    case Kind::foreign:
+      return "foreign";
+  }
+  return "";
+}
+
+uint64_t next_generation() noexcept {
+  static constinit std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+size_t plain_taken(size_t bytes) noexcept {
+  constexpr size_t kSmall = 512;
+  constexpr size_t kChunk = 2 << 20;
+  size_t step = bytes <= kChunk / 2 ? kSmall : kChunk;
+  size_t rounded = (bytes + step - 1) / step * step;
+  return rounded < bytes ? SIZE_MAX : rounded;
+}
+
+size_t least_pitched(size_t width_bytes, size_t height) noexcept {
+  size_t bytes = 0;
+  return __builtin_mul_overflow(width_bytes, height, &bytes) ? SIZE_MAX : bytes;
+}
+
+}  // namespace xlog

@@ -1,0 +1,169 @@
+// NAME.run.json, and what the driver says of a device.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "runtime/base/memory_map.h"
+#include "runtime/base/thread.h"
+#include "runtime/record/event.h"
+#include "runtime/runtime.h"
+
+namespace xlog {
+
+namespace {
+
+// A JSON string; bytes that are not UTF-8 become U+FFFD.
+void put_string(TextSink& out, std::string_view text) noexcept {
+  out.put('"');
+  for (size_t i = 0; i < text.size();) {
+    size_t length = utf8_length(text, i);
+    auto c = static_cast<unsigned char>(text[i]);
+    if (length == 0) {
+      out.put("\xef\xbf\xbd");
+      ++i;
+      continue;
+    }
+    if (c < 0x20) {
+      out.put("\\u00").hex(c, 2);
+    } else {
+      if (c == '"' || c == '\\') {
+        out.put('\\');
+      }
+      out.put(text.substr(i, length));
+    }
+    i += length;
+  }
+  out.put('"');
+}
+
+void put_key(TextSink& out, std::string_view key) noexcept {
+  out.put(",\n ");
+  put_string(out, key);
+  out.put(": ");
+}
+
+// The program's arguments as the kernel keeps them, NUL between two.
+void put_arguments(TextSink& out) noexcept {
+  constexpr size_t kMost = 64 << 10;
+  auto* data = static_cast<char*>(map_state(kMost));
+  if (data == nullptr) {
+    out.put("[]");
+    return;
+  }
+  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read(fd, data, kMost) : -1;
+  if (fd >= 0) {
+    close(fd);
+  }
+  out.put('[');
+  std::string_view rest(data, n > 0 ? static_cast<size_t>(n) : 0);
+  for (bool first = true; !rest.empty(); first = false) {
+    size_t end = rest.find('\0');
+    out.put(first ? "" : ", ");
+    put_string(out, rest.substr(0, end));
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+  }
+  out.put(']');
+  unmap_state(data, kMost);
+}
+
+void put_uuid(const CUuuid& uuid, TextSink& out) noexcept {
+  out.put("GPU-");
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) {
+      out.put('-');
+    }
+    out.hex(static_cast<unsigned char>(uuid.bytes[i]), 2);
+  }
+}
+
+}  // namespace
+
+bool Runtime::read_facts(int ordinal, DeviceFacts& out) noexcept {
+  size_t total = 0;
+  if (driver_.cuDeviceTotalMem_v2 == nullptr || driver_.cuDeviceTotalMem_v2(&total, ordinal) != CUDA_SUCCESS) {
+    return false;
+  }
+  out.total_bytes = total;
+  if (driver_.cuDeviceGetName == nullptr || driver_.cuDeviceGetName(out.name, sizeof out.name, ordinal) != CUDA_SUCCESS) {
+    out.name[0] = '\0';
+  }
+  CUuuid uuid{};
+  if (driver_.cuDeviceGetUuid_v2 != nullptr && driver_.cuDeviceGetUuid_v2(&uuid, ordinal) == CUDA_SUCCESS) {
+    TextSink text(out.uuid, sizeof out.uuid - 1);
+    put_uuid(uuid, text);
+  }
+  out.limit = options_.budget.limit(static_cast<uint32_t>(ordinal), out.uuid, total);
+  return true;
+}
+
+void Runtime::write_run_info(TextSink& out, const void* runtime) noexcept {
+  // Building a device's facts on the way is a change, but not one that anybody sees.
+  static_cast<Runtime*>(const_cast<void*>(runtime))->put_run_info(out);
+}
+
+void Runtime::put_run_info(TextSink& out) noexcept {
+  utsname host{};
+  uname(&host);
+  int driver_version = 0;
+  if (driver_.cuDriverGetVersion != nullptr) {
+    driver_.cuDriverGetVersion(&driver_version);
+  }
+  out.put("{\"format\": ").decimal(kFormatVersion);
+  put_key(out, "program");
+  char exe[1024];
+  ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
+  put_string(out, {exe, n > 0 ? static_cast<size_t>(n) : 0});
+  put_key(out, "arguments");
+  put_arguments(out);
+  put_key(out, "pid");
+  out.decimal(static_cast<uint64_t>(getpid()));
+  put_key(out, "parent");
+  out.decimal(static_cast<uint64_t>(getppid()));
+  put_key(out, "folder");
+  put_string(out, folder_text_);
+  put_key(out, "host");
+  put_string(out, host.nodename);
+  put_key(out, "start_ns");
+  out.decimal(thread_time());
+  put_key(out, "driver_version");
+  out.decimal(static_cast<uint64_t>(driver_version));
+  put_key(out, "gpus");
+  out.put('[');
+  int count = devices_.count(driver_);
+  for (int i = 0; i < count && static_cast<size_t>(i) < kMaxDevices; ++i) {
+    DeviceFacts facts;
+    if (read_facts(i, facts)) {
+      out.put(i == 0 ? "" : ",\n  ").put("{\"ordinal\": ").decimal(static_cast<uint64_t>(i)).put(", \"uuid\": ");
+      put_string(out, facts.uuid);
+      out.put(", \"name\": ");
+      put_string(out, facts.name);
+      out.put(", \"total_bytes\": ").decimal(facts.total_bytes).put(", \"limit_bytes\": ");
+      if (facts.limit != UINT64_MAX) {
+        out.decimal(facts.limit);
+      } else {
+        out.put("null");
+      }
+      out.put('}');
+    }
+  }
+  out.put(']');
+  put_key(out, "options");
+  out.put('{');
+  bool first = true;
+  for (const OptionRow& row : kOptions) {
+    const char* value = secure_getenv(row.name.data());
+    if (value != nullptr) {
+      out.put(first ? "" : ", ");
+      put_string(out, row.name);
+      out.put(": ");
+      put_string(out, value);
+      first = false;
+    }
+  }
+  out.put("}}\n");
+}
+
+}  // namespace xlog

@@ -1,0 +1,411 @@
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/backtrace.h"
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/memory_map.h"
+#include "runtime/base/thread.h"
+
+namespace xlog {
+
+namespace {
+
+constinit std::atomic<Runtime*> the_runtime{nullptr};
+
+const char* lookup_variable(const char* name) noexcept { return secure_getenv(name); }
+
+void complain(std::string_view line, bool) noexcept { say(line); }
+
+bool belongs_to(const DeviceBlock& block, const void* context) noexcept {
+  return block.context == context && (block.kind == Kind::plain || block.kind == Kind::pitch);
+}
+
+}  // namespace
+
+Runtime* Runtime::get() noexcept {
+  Runtime* runtime = the_runtime.load(std::memory_order_acquire);
+  if (runtime == nullptr) {
+    auto* fresh = static_cast<Runtime*>(map_state(sizeof(Runtime)));
+    if (fresh == nullptr || the_runtime.compare_exchange_strong(runtime, fresh, std::memory_order_acq_rel)) {
+      return fresh;
+    }
+    unmap_state(fresh, sizeof(Runtime));
+  }
+  return runtime;
+}
+
+bool Runtime::prepare(const DriverApi& driver) noexcept {
+  Phase phase = phase_.load(std::memory_order_acquire);
+  if (phase == Phase::fresh) {
+    LockGuard guard(lock_);
+    phase = phase_.load(std::memory_order_relaxed);
+    if (phase == Phase::fresh) {
+      driver_ = driver;
+      phase = parse_options(lookup_variable, complain, options_) ? Phase::ready : Phase::refused;
+      engaged_ = phase == Phase::ready && options_.any();
+      if (getcwd(folder_text_, sizeof folder_text_) == nullptr) {
+        folder_text_[0] = '\0';
+      }
+      strncpy(program_, program_invocation_short_name, sizeof program_ - 1);
+      recorder_.configure({.options = &options_,
+                           .folder = folder_text_,
+                           .program = program_,
+                           .run_info = write_run_info,
+                           .run_info_context = this});
+      phase_.store(phase, std::memory_order_release);
+    }
+  }
+  return phase == Phase::ready;
+}
+
+void Runtime::begin() noexcept {
+  if (!engaged_ || begun_.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
+  recorder_.allow();
+  if (options_.log.size != 0 && options_.backtrace != 0) {
+    warm_backtrace();
+  }
+}
+
+XlogDeviceRuntime* Runtime::device(int ordinal) noexcept {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= kMaxDevices) {
+    return nullptr;
+  }
+  XlogDeviceRuntime* found = built_[ordinal].load(std::memory_order_acquire);
+  if (found != nullptr) {
+    return found;
+  }
+  DeviceFacts facts;  // asked outside the lock: these are driver calls
+  if (!read_facts(ordinal, facts)) {
+    return nullptr;
+  }
+  LockGuard guard(lock_);
+  found = built_[ordinal].load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = new (storage_[ordinal]) XlogDeviceRuntime(driver_, options_, recorder_, ordinal, facts);
+    built_[ordinal].store(found, std::memory_order_release);
+    if (options_.verbose && facts.limit != UINT64_MAX) {
+      Text<300> line;
+      line.put("GPU ").decimal(static_cast<uint64_t>(ordinal)).put(" (").put(facts.name).put(", ").put(facts.uuid);
+      line.put("): limit ").decimal(facts.limit).put(" bytes");
+      say(line.view());
+    }
+  }
+  return found;
+}
+
+bool Runtime::is_capturing(const StreamArg& stream) noexcept {
+  auto call = stream.per_thread_abi ? driver_.cuStreamIsCapturing_ptsz : driver_.cuStreamIsCapturing;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return call != nullptr && (call(stream.handle, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+// Handles are recycled and 0x2 is another stream in each thread: the driver's own number is neither.
+void Runtime::identify_stream(const StreamArg& stream, uint64_t& id) noexcept {
+  CUstream handle = stream.is_per_thread() ? CU_STREAM_PER_THREAD : stream.is_legacy() ? CU_STREAM_LEGACY : stream.handle;
+  unsigned long long number = 0;
+  if (driver_.cuStreamGetId != nullptr && driver_.cuStreamGetId(handle, &number) == CUDA_SUCCESS) {
+    id = number;
+    return;
+  }
+  id = reinterpret_cast<uint64_t>(handle) ^ (stream.is_per_thread() ? uint64_t{thread_id()} << 32 : 0);
+}
+
+// Finds the device to charge, and what the stack below needs to know. False: leave the call to the driver.
+bool Runtime::locate(AllocationRequest& request) noexcept {
+  switch (request.kind) {
+    case Kind::plain:
+    case Kind::pitch:
+      request.device = devices_.of_current(driver_);
+      driver_.cuCtxGetCurrent(&request.context);
+      return true;
+    case Kind::async:
+    case Kind::pool:
+      if (request.bytes == 0 || is_capturing(request.stream)) {
+        return false;  // a graph's memory, or no memory
+      }
+      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool)
+                                                  : devices_.of_stream(driver_, request.stream);
+      driver_.cuCtxGetCurrent(&request.context);
+      break;
+    case Kind::foreign:
+      return false;
+  }
+  XlogDeviceRuntime* target = device(request.device);
+  bool wants_pool = target != nullptr && request.kind == Kind::async &&
+                    (target->budget() != nullptr || options_.backend == Backend::direct);
+  if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
+    driver_.cuDeviceGetMemPool(&request.pool, request.device);
+  }
+  if (target != nullptr && target->budget() != nullptr) {
+    identify_stream(request.stream, request.stream_id);
+  }
+  if (options_.backend == Backend::direct && request.kind == Kind::async) {
+    CUmemoryPool standard = nullptr;
+    bool from_default = driver_.cuDeviceGetDefaultMemPool != nullptr &&
+                        driver_.cuDeviceGetDefaultMemPool(&standard, request.device) == CUDA_SUCCESS &&
+                        standard == request.pool;
+    // cuMemAlloc serves the current context's device, whatever the stream.
+    request.as_plain = from_default && devices_.of_current(driver_) == request.device;
+  }
+  return true;
+}
+
+CUresult Runtime::forward(const AllocationRequest& request, CUdeviceptr* dptr) noexcept {
+  CUstream stream = request.stream.handle;
+  bool per_thread = request.stream.per_thread_abi;
+  switch (request.kind) {
+    case Kind::pitch:
+      return driver_.cuMemAllocPitch_v2(dptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
+    case Kind::async:
+      return (per_thread ? driver_.cuMemAllocAsync_ptsz : driver_.cuMemAllocAsync)(dptr, request.bytes, stream);
+    case Kind::pool:
+      return (per_thread ? driver_.cuMemAllocFromPoolAsync_ptsz : driver_.cuMemAllocFromPoolAsync)(dptr, request.bytes,
+                                                                                                  request.pool, stream);
+    case Kind::plain:
+    case Kind::foreign:
+      break;
+  }
+  return driver_.cuMemAlloc_v2(dptr, request.bytes);
+}
+
+CUresult Runtime::forward(CUdeviceptr ptr, const FreeRequest& request) noexcept {
+  if (!request.ordered) {
+    return driver_.cuMemFree_v2(ptr);
+  }
+  return (request.stream.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(ptr, request.stream.handle);
+}
+
+// A call on no device of ours (no context, a host pool): the driver's answer, and a row that says so when it refused.
+void Runtime::allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept {
+  if (options_.log.size == 0 || result == CUDA_SUCCESS) {
+    return;
+  }
+  Event event;
+  event.action = action::allocate;
+  event.bytes = request.bytes;
+  event.kind = kind_name(request.kind);
+  event.api = request.api;
+  event.result = result_name(result);
+  event.elapsed_ns = elapsed_ns;
+  event.stack_id = recorder_.stack_id(request.caller);
+  recorder_.record(event);
+}
+
+CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexcept {
+  bool complete = dptr != nullptr && (request.kind != Kind::pitch || request.pitch_out != nullptr);
+  if (!complete || !locate(request)) {
+    return forward(request, dptr);
+  }
+  XlogDeviceRuntime* target = device(request.device);
+  if (target == nullptr) {
+    uint64_t start = steady_time();
+    CUresult result = forward(request, dptr);
+    allocate_unplaced(request, result, steady_time() - start);
+    return result;
+  }
+  DeviceBlock block;
+  block.ptr = *dptr;
+  Status status = target->top().allocate(request, block);
+  *dptr = block.ptr;
+  if (status.ok()) {
+    DeviceBlock ended;
+    if (registry_.insert(block, ended)) {
+      ended_unseen(ended);
+    }
+  }
+  return status.code;
+}
+
+void Runtime::ended_unseen(const DeviceBlock& block) noexcept {
+  XlogDeviceRuntime* owner = device(block.device);
+  if (owner == nullptr) {
+    return;
+  }
+  if (owner->budget() != nullptr) {
+    owner->budget()->credit(block);
+  }
+  if (owner->logging() != nullptr) {
+    owner->logging()->record_end(block, action::ended_unseen, {});
+  }
+}
+
+CUresult Runtime::free_foreign(CUdeviceptr ptr, const FreeRequest& request) noexcept {
+  uint64_t start = steady_time();
+  CUresult result = forward(ptr, request);
+  if (options_.log.size == 0 || ptr == 0) {
+    return result;
+  }
+  Event event;
+  event.action = action::deallocate;
+  event.ptr = ptr;
+  event.kind = kind_name(Kind::foreign);
+  event.api = request.api;
+  event.result = result_name(result);
+  event.elapsed_ns = steady_time() - start;
+  event.stack_id = recorder_.stack_id(request.caller);
+  if (request.ordered) {
+    event.stream = reinterpret_cast<uint64_t>(request.stream.handle);
+  }
+  recorder_.record(event);
+  return result;
+}
+
+CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
+  if (request.ordered && is_capturing(request.stream)) {
+    return forward(ptr, request);
+  }
+  DeviceBlock block;
+  if (!registry_.take(ptr, block)) {
+    return free_foreign(ptr, request);
+  }
+  XlogDeviceRuntime* owner = device(block.device);
+  if (owner == nullptr) {
+    return forward(ptr, request);
+  }
+  if (request.ordered && owner->budget() != nullptr) {
+    identify_stream(request.stream, request.stream_id);
+  }
+  Status status = owner->top().deallocate(block, request);
+  if (!status.ok()) {
+    DeviceBlock ended;
+    if (registry_.insert(block, ended)) {
+      ended_unseen(ended);
+    }
+  }
+  return status.code;
+}
+
+CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
+  size_t real_free = 0;
+  size_t real_total = 0;
+  int ordinal = engaged_ ? devices_.of_current(driver_) : -1;
+  XlogDeviceRuntime* target = ordinal >= 0 ? device(ordinal) : nullptr;
+  BudgetSnapshot budget;
+  if (target == nullptr || target->budget() == nullptr) {
+    return driver_.cuMemGetInfo_v2(free, total);
+  }
+  target->top().reap_pending();
+  CUresult result = driver_.cuMemGetInfo_v2(&real_free, &real_total);
+  if (result != CUDA_SUCCESS) {
+    return result;
+  }
+  target->top().budget_snapshot(budget);
+  if (total != nullptr) {
+    *total = budget.limit < real_total ? budget.limit : real_total;
+  }
+  if (free != nullptr) {
+    *free = budget.remaining() < real_free ? budget.remaining() : real_free;
+  }
+  return result;
+}
+
+CUresult Runtime::total_memory(size_t* bytes, CUdevice ordinal) noexcept {
+  CUresult result = driver_.cuDeviceTotalMem_v2(bytes, ordinal);
+  if (result != CUDA_SUCCESS || !engaged_ || bytes == nullptr) {
+    return result;
+  }
+  XlogDeviceRuntime* target = device(ordinal);
+  if (target != nullptr && target->facts().limit < *bytes) {
+    *bytes = target->facts().limit;
+  }
+  return result;
+}
+
+void Runtime::stream_destroyed(CUstream stream) noexcept {
+  for (auto& each : built_) {
+    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
+    if (target != nullptr && target->budget() != nullptr) {
+      target->budget()->stream_destroyed(stream);
+    }
+  }
+}
+
+void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
+  bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  devices_.pool_created(pool, on_device ? properties->location.id : -1);
+}
+
+void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
+  devices_.pool_destroyed(pool);
+  for (auto& each : built_) {
+    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
+    if (target != nullptr && target->budget() != nullptr) {
+      target->budget()->pool_destroyed(pool);
+    }
+  }
+}
+
+void Runtime::forget_context(CUcontext context) noexcept {
+  devices_.context_destroyed(context);
+  for (auto& each : built_) {
+    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
+    if (target != nullptr && target->budget() != nullptr) {
+      target->budget()->context_destroyed(context);
+    }
+  }
+}
+
+Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api) noexcept
+    : runtime_(runtime), context_(context), api_(api) {
+  size_t live = context != nullptr ? runtime.registry_.size() : 0;
+  if (live == 0) {
+    return;
+  }
+  mapped_bytes_ = live * (sizeof(Leaving) + sizeof(DeviceBlock));
+  leaving_ = static_cast<Leaving*>(map_state(mapped_bytes_));
+  if (leaving_ == nullptr) {
+    return;
+  }
+  auto* blocks = reinterpret_cast<DeviceBlock*>(leaving_ + live);
+  count_ = runtime.registry_.take_if(belongs_to, context, blocks, live);
+  for (size_t i = 0; i < count_; ++i) {
+    leaving_[i].block = blocks[i];
+    XlogDeviceRuntime* owner = runtime.device(blocks[i].device);
+    if (owner != nullptr && owner->logging() != nullptr) {
+      owner->logging()->hold_end(blocks[i], action::context_destroyed, api, leaving_[i].row);
+    }
+  }
+}
+
+void Runtime::ContextEnd::finish(CUresult result) noexcept {
+  for (size_t i = 0; i < count_; ++i) {
+    const DeviceBlock& block = leaving_[i].block;
+    XlogDeviceRuntime* owner = runtime_.device(block.device);
+    if (owner != nullptr && owner->logging() != nullptr) {
+      owner->logging()->complete_end(block, action::context_destroyed, api_, leaving_[i].row, result);
+    }
+    if (result == CUDA_SUCCESS && owner != nullptr && owner->budget() != nullptr) {
+      owner->budget()->credit(block);
+    }
+    DeviceBlock ended;
+    if (result != CUDA_SUCCESS && runtime_.registry_.insert(block, ended)) {
+      runtime_.ended_unseen(ended);
+    }
+  }
+  if (leaving_ != nullptr) {
+    unmap_state(leaving_, mapped_bytes_);
+  }
+  if (result == CUDA_SUCCESS && context_ != nullptr) {
+    runtime_.forget_context(context_);
+  }
+}
+
+void Runtime::primary_released(CUdevice ordinal, std::string_view api) noexcept {
+  unsigned flags = 0;
+  int active = 1;
+  CUcontext context = primary(ordinal);
+  if (context == nullptr || driver_.cuDevicePrimaryCtxGetState == nullptr ||
+      driver_.cuDevicePrimaryCtxGetState(ordinal, &flags, &active) != CUDA_SUCCESS || active != 0) {
+    return;
+  }
+  // It was the last: what the context held is gone already, so the rows follow the call.
+  ContextEnd(*this, context, api).finish(CUDA_SUCCESS);
+}
+
+}  // namespace xlog

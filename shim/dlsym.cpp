@@ -1,0 +1,110 @@
+// What dlsym.S asks: the answer for a listed name, in the scope that the program asked in.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+
+#include <atomic>
+
+#include "runtime/base/backtrace.h"
+#include "runtime/base/diagnostics.h"
+#include "shim/elf_symbols.h"
+#include "shim/export.h"
+#include "shim/real_calls.h"
+
+extern "C" {
+__attribute__((visibility("hidden"))) std::atomic<void*> xlog_next_dlsym{nullptr};
+__attribute__((visibility("hidden"))) void* xlog_find_dlsym() noexcept;
+__attribute__((visibility("hidden"))) int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer) noexcept;
+}
+
+namespace {
+
+using DlsymCall = void* (*)(void*, const char*);
+
+void* call_next(void* handle, const char* name) noexcept {
+  return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name);
+}
+
+void* handle_of(const void* address) noexcept {
+  Dl_info info;
+  link_map* map = nullptr;
+  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
+}
+
+// The driver's answer to RTLD_DEFAULT is hidden behind our own export. Whether the caller's scope reaches the driver is
+// asked with a name that we do not export: in the global scope, then in the caller's own.
+void* find_behind_us(const char* name, const void* caller) noexcept {
+  void* found = xlog::other_definition(name);
+  constexpr const char* kUnlisted = "cuDeviceGetCount";
+  if (found == nullptr || xlog::file_of(found).find(kUnlisted) == nullptr) {
+    return found;
+  }
+  if (call_next(RTLD_DEFAULT, kUnlisted) != nullptr) {
+    return found;
+  }
+  void* own = handle_of(caller);
+  return own != nullptr && call_next(own, kUnlisted) != nullptr ? found : nullptr;
+}
+
+// NULL, with dlerror saying so: the name is looked for where it cannot be.
+void* fail(const char* name) noexcept {
+  void* loader = handle_of(xlog_find_dlsym());
+  return loader != nullptr ? call_next(loader, name) : nullptr;
+}
+
+}  // namespace
+
+void* xlog_find_dlsym() noexcept {
+  void* next = xlog_next_dlsym.load(std::memory_order_acquire);
+  if (next == nullptr) {
+    next = xlog::next_definition("dlsym");
+    if (next == nullptr) {
+      next = xlog::other_definition("dlsym");
+    }
+    if (next == nullptr) {
+      xlog::say("no dlsym behind this library: the program cannot go on");
+      __builtin_trap();
+    }
+    xlog_next_dlsym.store(next, std::memory_order_release);
+  }
+  return next;
+}
+
+int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer) noexcept {
+  xlog::Row row = xlog::find_row(name);
+  if (row == xlog::Row::count) {
+    return 0;
+  }
+  int saved = errno;
+  void* found = handle != RTLD_DEFAULT ? call_next(handle, name) : nullptr;
+  if (handle == RTLD_DEFAULT || (found != nullptr && found == xlog::entry_of(row))) {
+    found = find_behind_us(name, caller);
+    if (found == nullptr) {
+      found = fail(name);
+    }
+  }
+  if (found != nullptr) {
+    xlog::adopt_definition(row, found);
+    found = xlog::entry_of(row);
+  }
+  *answer = found;
+  errno = saved;
+  return 1;
+}
+
+extern "C" XLOG_EXPORT int dlclose(void* handle) noexcept {
+  using Call = int (*)(void*);
+  static constinit std::atomic<void*> next{nullptr};
+  void* real = next.load(std::memory_order_acquire);
+  if (real == nullptr) {
+    real = xlog::next_definition("dlclose");
+    next.store(real, std::memory_order_release);
+  }
+  xlog::forget_modules();
+  int result = reinterpret_cast<Call>(real)(handle);
+  int saved = errno;
+  xlog::forget_modules();
+  xlog::forget_unloaded();
+  errno = saved;
+  return result;
+}

@@ -1,0 +1,101 @@
+// Routed calls: device memory made and freed.
+#include "shim/entry.h"
+
+using xlog::AllocationRequest;
+using xlog::Entry;
+using xlog::FreeRequest;
+using xlog::Kind;
+using xlog::Row;
+
+#define CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
+extern "C" {
+
+XLOG_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytes) {
+  Entry entry(Row::cuMemAlloc_v2);
+  if (entry.refused()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!entry.serves()) {
+    return entry.forward<xlog::cuMemAlloc_v2_t>(dptr, bytes);
+  }
+  AllocationRequest request{.kind = Kind::plain, .api = "cuMemAlloc_v2", .caller = CALLER, .bytes = bytes};
+  return entry.runtime().allocate(request, dptr);
+}
+
+XLOG_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pitch, size_t width, size_t height, unsigned element) {
+  Entry entry(Row::cuMemAllocPitch_v2);
+  if (entry.refused()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!entry.serves()) {
+    return entry.forward<xlog::cuMemAllocPitch_v2_t>(dptr, pitch, width, height, element);
+  }
+  AllocationRequest request{.kind = Kind::pitch,
+                            .api = "cuMemAllocPitch_v2",
+                            .caller = CALLER,
+                            .bytes = xlog::least_pitched(width, height),
+                            .width_bytes = width,
+                            .height = height,
+                            .element_bytes = element,
+                            .pitch_out = pitch};
+  return entry.runtime().allocate(request, dptr);
+}
+
+XLOG_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr) {
+  Entry entry(Row::cuMemFree_v2);
+  if (!entry.serves()) {
+    return entry.forward<xlog::cuMemFree_v2_t>(dptr);
+  }
+  FreeRequest request{.api = "cuMemFree_v2", .caller = CALLER};
+  return entry.runtime().free(dptr, request);
+}
+
+// The `_ptsz` twins differ in what handle 0 means, and in nothing else.
+#define XLOG_ORDERED_TRIO(suffix, per_thread)                                                                           \
+  XLOG_EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUstream stream) {                      \
+    Entry entry(Row::cuMemAllocAsync##suffix);                                                                          \
+    if (entry.refused()) {                                                                                              \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                  \
+    }                                                                                                                   \
+    if (!entry.serves()) {                                                                                              \
+      return entry.forward<xlog::cuMemAllocAsync_t>(dptr, bytes, stream);                                               \
+    }                                                                                                                   \
+    AllocationRequest request{.kind = Kind::async,                                                                      \
+                              .api = "cuMemAllocAsync" #suffix,                                                         \
+                              .caller = CALLER,                                                                         \
+                              .bytes = bytes,                                                                           \
+                              .stream = {stream, per_thread}};                                                          \
+    return entry.runtime().allocate(request, dptr);                                                                     \
+  }                                                                                                                     \
+  XLOG_EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUmemoryPool pool,              \
+                                                       CUstream stream) {                                               \
+    Entry entry(Row::cuMemAllocFromPoolAsync##suffix);                                                                  \
+    if (entry.refused()) {                                                                                              \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                  \
+    }                                                                                                                   \
+    if (!entry.serves()) {                                                                                              \
+      return entry.forward<xlog::cuMemAllocFromPoolAsync_t>(dptr, bytes, pool, stream);                                 \
+    }                                                                                                                   \
+    AllocationRequest request{.kind = Kind::pool,                                                                       \
+                              .api = "cuMemAllocFromPoolAsync" #suffix,                                                 \
+                              .caller = CALLER,                                                                         \
+                              .bytes = bytes,                                                                           \
+                              .stream = {stream, per_thread},                                                           \
+                              .pool = pool};                                                                            \
+    return entry.runtime().allocate(request, dptr);                                                                     \
+  }                                                                                                                     \
+  XLOG_EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr dptr, CUstream stream) {                                      \
+    Entry entry(Row::cuMemFreeAsync##suffix);                                                                           \
+    if (!entry.serves()) {                                                                                              \
+      return entry.forward<xlog::cuMemFreeAsync_t>(dptr, stream);                                                       \
+    }                                                                                                                   \
+    FreeRequest request{                                                                                                \
+        .api = "cuMemFreeAsync" #suffix, .caller = CALLER, .ordered = true, .stream = {stream, per_thread}};            \
+    return entry.runtime().free(dptr, request);                                                                         \
+  }
+
+XLOG_ORDERED_TRIO(, false)
+XLOG_ORDERED_TRIO(_ptsz, true)
+
+}  // extern "C"

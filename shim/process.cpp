@@ -1,0 +1,55 @@
+// The process story. State is constant-initialised, never destroyed, and wiped by the kernel in a fork child
+// (base/memory_map.h). There are no signal handlers, no threads and no constructors here: loaded into a program that
+// never calls the driver, the library does nothing. exit() is noticed by one handler, registered at the first listed
+// call that the stack serves; _exit, abort and SIGKILL need nothing: every row is where it outlives the process.
+#include <stdlib.h>
+
+#include "shim/entry.h"
+
+namespace xlog {
+
+namespace {
+
+// No CUDA call is made here or later by us: the driver may be shutting down.
+void on_exit_begins() {
+  Runtime* runtime = Runtime::get();
+  if (runtime != nullptr) {
+    ReentryGuard guard;
+    runtime->begin_exit();
+  }
+}
+
+void watch_exit() noexcept {
+  static constinit std::atomic<bool> watching{false};
+  if (!watching.exchange(true, std::memory_order_relaxed)) {
+    atexit(on_exit_begins);
+  }
+}
+
+}  // namespace
+
+Runtime* Entry::open() noexcept {
+  Runtime* runtime = Runtime::get();
+  if (runtime == nullptr || runtime->is_prepared()) {
+    refused_ = runtime != nullptr && runtime->refused();
+    return runtime;
+  }
+  DriverApi driver;
+  if (!fill_driver_api(driver)) {
+    return nullptr;
+  }
+  refused_ = !runtime->prepare(driver);
+  if (runtime->engaged()) {
+    watch_exit();
+  }
+  return runtime;
+}
+
+}  // namespace xlog
+
+// What the preloaded library must not take from libstdc++, which it does not link: the program has its own. The export
+// map keeps these local.
+namespace std {
+void __throw_out_of_range_fmt(const char*, ...) { __builtin_trap(); }
+}  // namespace std
+extern "C" void __cxa_pure_virtual() { __builtin_trap(); }

@@ -1,0 +1,230 @@
+#include <algorithm>
+
+#include "tests/sim/driver.h"
+
+namespace sim {
+
+namespace {
+
+Device* device_at(CUdevice ordinal) {
+  Driver& driver = Driver::get();
+  bool known = ordinal >= 0 && static_cast<size_t>(ordinal) < driver.devices.size();
+  return known ? driver.devices[static_cast<size_t>(ordinal)].get() : nullptr;
+}
+
+Context* make_context(Device& device, bool primary) {
+  Driver& driver = Driver::get();
+  auto* context = new Context{&device, primary, nullptr, {}, {}};
+  context->legacy = std::make_unique<Stream>(Stream{context, true, driver.next_stream_id++, {}});
+  driver.contexts.insert(context);
+  return context;
+}
+
+}  // namespace
+
+// The context's plain blocks go with it; pool memory does not. Handles are given out again: a set of the dead would
+// otherwise hide a use of a recycled one.
+void end_context(Context& context) {
+  Driver& driver = Driver::get();
+  std::vector<Block> own;
+  for (auto& [ptr, block] : driver.blocks) {
+    if (block.context == &context) {
+      own.push_back(block);
+    }
+  }
+  for (const Block& block : own) {
+    release_plain(block);
+    driver.blocks.erase(block.ptr);
+  }
+  auto drain = [&](Stream& stream) {
+    while (!stream.queue.empty()) {
+      Operation operation = std::move(stream.queue.front());
+      stream.queue.pop_front();
+      operation.run();
+      driver.unfinished.erase(operation.number);
+    }
+  };
+  drain(*context.legacy);
+  for (auto& [tid, stream] : context.per_thread) {
+    drain(*stream);
+  }
+  for (Stream* stream : context.streams) {
+    drain(*stream);
+    driver.streams.erase(stream);
+    delete stream;
+  }
+  driver.contexts.erase(&context);
+  context.streams.clear();
+  context.per_thread.clear();
+  context.legacy.reset();
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+SIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
+  Call call("cuDevicePrimaryCtxRetain", Call::Needs::init);
+  Device* device = call.failed() ? nullptr : device_at(ordinal);
+  if (device == nullptr || out == nullptr) {
+    return call.failed() ? call.result() : device == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (device->primary == nullptr) {
+    device->primary = make_context(*device, true);
+  } else if (Driver::get().contexts.count(device->primary) == 0) {
+    Context* same = device->primary;  // the primary context keeps its handle through a reset
+    same->legacy = std::make_unique<Stream>(Stream{same, true, Driver::get().next_stream_id++, {}});
+    Driver::get().contexts.insert(same);
+  }
+  ++device->primary_count;
+  *out = reinterpret_cast<CUcontext>(device->primary);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+CUresult release_primary(const char* name, CUdevice ordinal) {
+  Call call(name, Call::Needs::init);
+  Device* device = call.failed() ? nullptr : device_at(ordinal);
+  if (device == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  if (device->primary_count == 0) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (--device->primary_count == 0 && Driver::get().contexts.count(device->primary) != 0) {
+    end_context(*device->primary);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult reset_primary(const char* name, CUdevice ordinal) {
+  Call call(name, Call::Needs::init);
+  Device* device = call.failed() ? nullptr : device_at(ordinal);
+  if (device == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  if (device->primary != nullptr && Driver::get().contexts.count(device->primary) != 0) {
+    end_context(*device->primary);
+  }
+  device->primary_count = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult destroy_context(const char* name, CUcontext handle) {
+  Call call(name, Call::Needs::init);
+  auto* context = reinterpret_cast<Context*>(handle);
+  if (call.failed() || Driver::get().contexts.count(context) == 0 || context->primary) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  end_context(*context);
+  auto& stack = current_stack();
+  if (!stack.empty() && stack.back() == context) {
+    stack.pop_back();
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice d) { return release_primary("cuDevicePrimaryCtxRelease", d); }
+SIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { return release_primary("cuDevicePrimaryCtxRelease_v2", d); }
+SIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice d) { return reset_primary("cuDevicePrimaryCtxReset", d); }
+SIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice d) { return reset_primary("cuDevicePrimaryCtxReset_v2", d); }
+SIM_EXPORT CUresult cuCtxDestroy(CUcontext c) { return destroy_context("cuCtxDestroy", c); }
+SIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext c) { return destroy_context("cuCtxDestroy_v2", c); }
+
+SIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned* flags, int* active) {
+  Call call("cuDevicePrimaryCtxGetState", Call::Needs::init);
+  Device* device = call.failed() ? nullptr : device_at(ordinal);
+  if (device == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  *flags = 0;
+  *active = device->primary != nullptr && Driver::get().contexts.count(device->primary) != 0 ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* out, unsigned, CUdevice ordinal) {
+  Call call("cuCtxCreate_v2", Call::Needs::init);
+  Device* device = call.failed() ? nullptr : device_at(ordinal);
+  if (device == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  Context* context = make_context(*device, false);
+  current_stack().push_back(context);
+  *out = reinterpret_cast<CUcontext>(context);
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext handle) {
+  Call call("cuCtxPushCurrent_v2", Call::Needs::init);
+  auto* context = reinterpret_cast<Context*>(handle);
+  if (call.failed() || Driver::get().contexts.count(context) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  current_stack().push_back(context);
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* out) {
+  Call call("cuCtxPopCurrent_v2", Call::Needs::init);
+  auto& stack = current_stack();
+  if (call.failed() || stack.empty()) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (out != nullptr) {
+    *out = reinterpret_cast<CUcontext>(stack.back());
+  }
+  stack.pop_back();
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
+  Call call("cuCtxSetCurrent", Call::Needs::init);
+  auto* context = reinterpret_cast<Context*>(handle);
+  if (call.failed() || (context != nullptr && Driver::get().contexts.count(context) == 0)) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  auto& stack = current_stack();
+  if (!stack.empty()) {
+    stack.pop_back();
+  }
+  if (context != nullptr) {
+    stack.push_back(context);
+  }
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuCtxGetCurrent(CUcontext* out) {
+  Call call("cuCtxGetCurrent", Call::Needs::init);
+  if (!call.failed()) {
+    *out = current_stack().empty() ? nullptr : reinterpret_cast<CUcontext>(current_stack().back());
+  }
+  return call.result();
+}
+
+SIM_EXPORT CUresult cuCtxGetDevice(CUdevice* out) {
+  Call call("cuCtxGetDevice", Call::Needs::context);
+  if (!call.failed()) {
+    *out = call.device().ordinal;
+  }
+  return call.result();
+}
+
+SIM_EXPORT CUresult cuCtxSynchronize() {
+  Call call("cuCtxSynchronize", Call::Needs::context);
+  if (call.failed()) {
+    return call.result();
+  }
+  Context* context = call.context();
+  wait_until(
+      [context] {
+        return is_idle(*context->legacy) &&
+               std::all_of(context->streams.begin(), context->streams.end(), [](Stream* s) { return is_idle(*s); }) &&
+               std::all_of(context->per_thread.begin(), context->per_thread.end(), [](auto& s) { return is_idle(*s.second); });
+      },
+      Driver::get().lock);
+  release_idle_pools();
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,313 @@
+#include "tests/sim/driver.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace sim {
+
+namespace {
+
+// XLOG_SIM_FAIL=function:n:code[,...]: the nth call of the function fails with the code; `n+` from the nth on.
+struct Fault {
+  std::string function;
+  unsigned long n;
+  bool onward;
+  int code;
+  unsigned long seen = 0;
+};
+
+std::vector<Fault>& faults() {
+  static std::vector<Fault> all = [] {
+    std::vector<Fault> list;
+    const char* text = std::getenv("XLOG_SIM_FAIL");
+    for (const char* at = text; at != nullptr && *at != '\0';) {
+      const char* colon = std::strchr(at, ':');
+      if (colon == nullptr) {
+        break;
+      }
+      char* end = nullptr;
+      Fault fault{std::string(at, colon), std::strtoul(colon + 1, &end, 10), false, 0};
+      fault.onward = *end == '+';
+      end = std::strchr(end, ':');
+      fault.code = end != nullptr ? static_cast<int>(std::strtol(end + 1, &end, 10)) : 999;
+      list.push_back(fault);
+      at = end != nullptr && *end == ',' ? end + 1 : nullptr;
+    }
+    return list;
+  }();
+  return all;
+}
+
+CUresult injected(const char* name) {
+  for (Fault& fault : faults()) {
+    if (fault.function == name) {
+      ++fault.seen;
+      if (fault.seen == fault.n || (fault.onward && fault.seen > fault.n)) {
+        return static_cast<CUresult>(fault.code);
+      }
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+void note_call(const char* name) { Driver::get().last_call = name; }
+
+}  // namespace
+
+Driver& Driver::get() {
+  static Driver* driver = new Driver;  // never destroyed: programs free memory in their static destructors
+  return *driver;
+}
+
+std::vector<Context*>& current_stack() {
+  static thread_local auto* stack = new std::vector<Context*>;  // outlives the program's static destructors
+  return *stack;
+}
+
+Call::Call(const char* name, Needs needs, bool per_thread) : guard_(Driver::get().lock), per_thread_(per_thread) {
+  Driver& driver = Driver::get();
+  note_call(name);
+  if (needs != Needs::nothing) {
+    if (!driver.initialised || driver.pid != getpid()) {
+      result_ = CUDA_ERROR_NOT_INITIALIZED;  // a fork child too
+      return;
+    }
+    if (driver.shut_down) {
+      result_ = CUDA_ERROR_DEINITIALIZED;
+      return;
+    }
+  }
+  result_ = injected(name);
+  if (failed() || needs == Needs::nothing) {
+    return;
+  }
+  make_progress();
+  if (needs == Needs::context) {
+    context_ = current_stack().empty() ? nullptr : current_stack().back();
+    if (context_ == nullptr) {
+      result_ = CUDA_ERROR_INVALID_CONTEXT;
+    } else if (driver.contexts.count(context_) == 0) {
+      result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+      context_ = nullptr;
+    }
+  }
+}
+
+Stream* Call::stream(CUstream handle) const {
+  bool own = handle == CU_STREAM_PER_THREAD || (handle == nullptr && per_thread_);
+  bool legacy = handle == CU_STREAM_LEGACY || (handle == nullptr && !per_thread_);
+  Driver& driver = Driver::get();
+  if (legacy) {
+    return context_ != nullptr ? context_->legacy.get() : nullptr;
+  }
+  if (own) {
+    if (context_ == nullptr) {
+      return nullptr;
+    }
+    auto& mine = context_->per_thread[static_cast<unsigned>(syscall(SYS_gettid))];
+    if (!mine) {
+      mine = std::make_unique<Stream>(Stream{context_, true, driver.next_stream_id++, {}});
+    }
+    return mine.get();
+  }
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  return driver.streams.count(stream) != 0 ? stream : nullptr;
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+// For tests: the ABI name of the driver function that was called last.
+SIM_EXPORT const char* xlog_sim_last_call() {
+  static thread_local std::string copy;
+  std::lock_guard guard(Driver::get().lock);
+  copy = Driver::get().last_call;
+  return copy.c_str();
+}
+
+SIM_EXPORT CUresult cuInit(unsigned flags) {
+  Call call("cuInit", Call::Needs::nothing);
+  Driver& driver = Driver::get();
+  if (driver.initialised && driver.pid != getpid()) {
+    return CUDA_ERROR_NOT_INITIALIZED;
+  }
+  if (call.failed() || flags != 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (driver.initialised) {
+    return CUDA_SUCCESS;
+  }
+  const char* count = std::getenv("XLOG_SIM_DEVICES");
+  const char* memory = std::getenv("XLOG_SIM_MEMORY");  // bytes a device
+  const char* seed = std::getenv("XLOG_SIM_SEED");
+  const char* shut = std::getenv("XLOG_SIM_DEINIT");  // the driver is gone once exit handlers run
+  driver.random.seed(seed != nullptr ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 1);
+  int n = count != nullptr ? std::atoi(count) : 1;
+  size_t total = memory != nullptr ? std::strtoull(memory, nullptr, 10) : size_t{80} << 30;
+  if (n == 0) {
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  for (int i = 0; i < n; ++i) {
+    auto device = std::make_unique<Device>();
+    device->ordinal = i;
+    device->total = total;
+    device->space.open(0x7000'0000'0000ULL + (static_cast<uint64_t>(i) << 40), total * 2);
+    device->standard_pool = std::make_unique<Pool>();
+    device->standard_pool->device = device.get();
+    device->standard_pool->standard = true;
+    device->pool = device->standard_pool.get();
+    driver.pools.insert(device->pool);
+    driver.devices.push_back(std::move(device));
+  }
+  driver.pid = getpid();
+  driver.initialised = true;
+  if (shut != nullptr && *shut == '1') {
+    std::atexit([] { Driver::get().shut_down = true; });
+  }
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDriverGetVersion(int* version) {
+  Call call("cuDriverGetVersion", Call::Needs::nothing);
+  if (version == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *version = 13000;
+  return call.result();
+}
+
+namespace {
+Device* device_at(CUdevice ordinal) {
+  Driver& driver = Driver::get();
+  return ordinal >= 0 && static_cast<size_t>(ordinal) < driver.devices.size() ? driver.devices[static_cast<size_t>(ordinal)].get()
+                                                                            : nullptr;
+}
+}  // namespace
+
+SIM_EXPORT CUresult cuDeviceGet(CUdevice* out, int ordinal) {
+  Call call("cuDeviceGet", Call::Needs::init);
+  if (call.failed()) {
+    return call.result();
+  }
+  if (device_at(ordinal) == nullptr) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  *out = ordinal;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDeviceGetCount(int* count) {
+  Call call("cuDeviceGetCount", Call::Needs::init);
+  if (!call.failed()) {
+    *count = static_cast<int>(Driver::get().devices.size());
+  }
+  return call.result();
+}
+
+SIM_EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  Call call("cuDeviceGetName", Call::Needs::init);
+  if (call.failed() || device_at(device) == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  snprintf(name, static_cast<size_t>(length), "Simulated GPU");
+  return CUDA_SUCCESS;
+}
+
+namespace {
+CUresult put_uuid(CUuuid* uuid, CUdevice device) {
+  if (device_at(device) == nullptr) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  for (int i = 0; i < 16; ++i) {
+    uuid->bytes[i] = static_cast<char>(0x10 * (device + 1) + i);
+  }
+  return CUDA_SUCCESS;
+}
+}  // namespace
+
+SIM_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  Call call("cuDeviceGetUuid", Call::Needs::init);
+  return call.failed() ? call.result() : put_uuid(uuid, device);
+}
+
+SIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  Call call("cuDeviceGetUuid_v2", Call::Needs::init);
+  return call.failed() ? call.result() : put_uuid(uuid, device);
+}
+
+SIM_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  Call call("cuDeviceGetAttribute", Call::Needs::init);
+  if (call.failed() || device_at(device) == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  const char* no_pools = std::getenv("XLOG_SIM_NO_POOLS");
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+      *value = no_pools == nullptr ? 1 : 0;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = 9;
+      break;
+    default:
+      *value = 0;
+  }
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  Call call("cuDeviceTotalMem_v2", Call::Needs::init);
+  if (call.failed() || bytes == nullptr || device_at(device) == nullptr) {
+    return call.failed() ? call.result() : bytes == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+  }
+  *bytes = device_at(device)->total;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  Call call("cuDeviceGetDefaultMemPool", Call::Needs::init);
+  if (call.failed() || device_at(device) == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  *pool = reinterpret_cast<CUmemoryPool>(device_at(device)->standard_pool.get());
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  Call call("cuDeviceGetMemPool", Call::Needs::init);
+  if (call.failed() || device_at(device) == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
+  }
+  *pool = reinterpret_cast<CUmemoryPool>(device_at(device)->pool);
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
+  Call call("cuDeviceSetMemPool", Call::Needs::init);
+  auto* chosen = reinterpret_cast<Pool*>(pool);
+  if (call.failed() || device_at(device) == nullptr || Driver::get().pools.count(chosen) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  device_at(device)->pool = chosen;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) { return cuGetErrorName(error, text); }
+
+SIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  static thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  Call call("cuThreadExchangeStreamCaptureMode", Call::Needs::init);
+  if (!call.failed()) {
+    std::swap(mine, *mode);
+  }
+  return call.result();
+}

@@ -1,0 +1,180 @@
+// The simulated driver's state: one process's view of some GPUs, over host memory. Everything happens under one lock, at
+// API entries; a seed (XLOG_SIM_SEED) fixes which stream makes progress when. Its answers are the ones that a real driver
+// gave (tests/programs/conformance.cpp prints them on either).
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL
+#endif
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#define SIM_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace sim {
+
+constexpr size_t kGranule = 2 << 20;  // what large blocks and chunks of small ones are made of
+constexpr size_t kStep = 512;         // alignment and step of small blocks
+constexpr size_t kSlab = 32 << 20;    // least that a pool takes
+
+struct Device;
+struct Pool;
+struct Stream;
+
+// Operations wait for others by number: an operation is done when its number is in no queue.
+struct Operation {
+  uint64_t number;
+  std::vector<uint64_t> after;
+  std::function<bool()> run;  // false: not yet (a wait for a value)
+};
+
+struct Context {
+  Device* device;
+  bool primary;
+  std::unique_ptr<Stream> legacy;
+  std::map<unsigned, std::unique_ptr<Stream>> per_thread;
+  std::set<Stream*> streams;
+};
+
+struct Stream {
+  Context* context;
+  bool blocking;
+  uint64_t id;
+  std::deque<Operation> queue;
+};
+
+struct Event {
+  Context* context;
+  std::vector<uint64_t> all{};  // operations that the record stands behind
+};
+
+struct Block {
+  uint64_t ptr;
+  size_t size;
+  size_t taken;
+  Context* context;  // plain blocks: they end with it
+  Pool* pool;        // pool blocks
+  bool freeing = false;
+};
+
+// Addresses of one device, in granules, lowest first: an address that was freed is the next that is given out.
+class Space {
+ public:
+  void open(uint64_t base, size_t bytes);
+  uint64_t take(size_t bytes);
+  void give_back(uint64_t ptr, size_t bytes);
+
+ private:
+  std::map<uint64_t, size_t> free_;
+};
+
+// Small pieces of larger ranges, at steps of 512 bytes, lowest first.
+struct Pieces {
+  std::map<uint64_t, size_t> free;
+  void add(uint64_t ptr, size_t bytes);
+  uint64_t take(size_t bytes);
+};
+
+struct Pool {
+  Device* device;  // nullptr on the host
+  bool standard;
+  bool destroyed = false;
+  uint64_t threshold = 0;
+  std::map<int, uint64_t> attributes;
+  std::map<uint64_t, size_t> slabs;
+  Pieces pieces;  // free for everybody
+  struct Returned {
+    uint64_t ptr;
+    size_t bytes;
+    Stream* stream;
+    bool done;
+  };
+  std::vector<Returned> returned;  // freed in a stream: its own may have it at once
+  uint64_t used = 0;
+  uint64_t used_high = 0;
+  uint64_t reserved = 0;
+};
+
+struct Device {
+  int ordinal;
+  size_t total;
+  size_t used = 0;  // granules in use
+  Space space;
+  Pieces chunks;
+  std::map<uint64_t, size_t> chunk_bases;  // base -> bytes in use
+  Context* primary = nullptr;
+  int primary_count = 0;
+  std::unique_ptr<Pool> standard_pool;
+  Pool* pool = nullptr;  // current
+};
+
+struct Driver {
+  std::mutex lock;
+  bool initialised = false;
+  bool shut_down = false;
+  int pid = 0;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::map<uint64_t, Block> blocks;  // live, by address
+  std::set<Context*> contexts;
+  std::set<Context*> dead_contexts;
+  std::set<Stream*> streams;
+  std::set<Event*> events;
+  std::set<Pool*> pools;
+  std::set<uint64_t> unfinished;  // operation numbers
+  uint64_t next_operation = 1;
+  uint64_t next_stream_id = 1;
+  std::minstd_rand random;
+  std::string last_call;
+
+  static Driver& get();
+};
+
+// Held for the length of an API call.
+class Call {
+ public:
+  enum class Needs { nothing, init, context };
+  Call(const char* name, Needs needs, bool per_thread = false);
+  [[nodiscard]] bool failed() const { return result_ != CUDA_SUCCESS; }
+  [[nodiscard]] CUresult result() const { return result_; }
+  [[nodiscard]] Context* context() const { return context_; }
+  [[nodiscard]] Device& device() const { return *context_->device; }
+  // The stream that a handle means here; nullptr when it is none.
+  [[nodiscard]] Stream* stream(CUstream handle) const;
+
+ private:
+  std::unique_lock<std::mutex> guard_;
+  CUresult result_ = CUDA_SUCCESS;
+  Context* context_ = nullptr;
+  bool per_thread_;
+};
+
+std::vector<Context*>& current_stack();
+
+// Puts an operation into a stream, with the legacy stream's rules.
+void enqueue(Stream& stream, std::function<bool()> run);
+// Lets streams progress at random, within what is promised.
+void make_progress();
+bool is_idle(const Stream& stream);
+bool is_done(const Event& event);
+// Runs until `done`; gives the lock away between attempts, so that another thread can change what is waited for.
+void wait_until(const std::function<bool()>& done, std::mutex& lock);
+void release_idle_pools();
+
+Block* find_block(uint64_t address);  // live block that holds the address
+CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
+void release_plain(const Block& block);
+void end_context(Context& context);
+CUresult free_block(uint64_t ptr);
+void return_to_pool(const Block& block, Stream* stream);
+
+}  // namespace sim

@@ -1,0 +1,370 @@
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "tests/sim/driver.h"
+
+namespace sim {
+
+void Space::open(uint64_t base, size_t bytes) {
+  bytes = bytes / kGranule * kGranule;
+  void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == MAP_FAILED) {
+    got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  uint64_t first = (reinterpret_cast<uint64_t>(got) + kGranule - 1) / kGranule * kGranule;
+  free_[first] = bytes - kGranule;
+}
+
+uint64_t Space::take(size_t bytes) {
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (it->second >= bytes) {
+      auto [ptr, size] = *it;
+      free_.erase(it);
+      if (size > bytes) {
+        free_[ptr + bytes] = size - bytes;
+      }
+      return ptr;
+    }
+  }
+  return 0;
+}
+
+void Space::give_back(uint64_t ptr, size_t bytes) {
+  madvise(reinterpret_cast<void*>(ptr), bytes, MADV_DONTNEED);
+  auto next = free_.lower_bound(ptr);
+  if (next != free_.end() && ptr + bytes == next->first) {
+    bytes += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == ptr) {
+      before->second += bytes;
+      return;
+    }
+  }
+  free_[ptr] = bytes;
+}
+
+void Pieces::add(uint64_t ptr, size_t bytes) {
+  auto next = free.lower_bound(ptr);
+  if (next != free.end() && ptr + bytes == next->first) {
+    bytes += next->second;
+    next = free.erase(next);
+  }
+  if (next != free.begin() && std::prev(next)->first + std::prev(next)->second == ptr) {
+    std::prev(next)->second += bytes;
+    return;
+  }
+  free[ptr] = bytes;
+}
+
+uint64_t Pieces::take(size_t bytes) {
+  for (auto it = free.begin(); it != free.end(); ++it) {
+    if (it->second >= bytes) {
+      auto [ptr, size] = *it;
+      free.erase(it);
+      if (size > bytes) {
+        free[ptr + bytes] = size - bytes;
+      }
+      return ptr;
+    }
+  }
+  return 0;
+}
+
+Block* find_block(uint64_t address) {
+  auto& blocks = Driver::get().blocks;
+  auto it = blocks.upper_bound(address);
+  if (it == blocks.begin()) {
+    return nullptr;
+  }
+  Block& block = std::prev(it)->second;
+  return address - block.ptr < block.size && !block.freeing ? &block : nullptr;
+}
+
+CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
+  Device& device = *context.device;
+  bool small = bytes <= kGranule / 2;
+  size_t step = small ? kStep : kGranule;
+  out = 0;
+  if (bytes > device.total) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  size_t taken = (bytes + step - 1) / step * step;
+  if (small) {
+    out = device.chunks.take(taken);
+  }
+  if (out == 0) {
+    size_t granules = small ? kGranule : taken;
+    out = granules <= device.total - device.used ? device.space.take(granules) : 0;
+    if (out == 0) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    device.used += granules;
+    if (small) {
+      device.chunk_bases[out] = 0;
+      device.chunks.add(out + taken, kGranule - taken);
+    }
+  }
+  if (small) {
+    std::prev(device.chunk_bases.upper_bound(out))->second += taken;
+  }
+  Driver::get().blocks[out] = {out, bytes, taken, &context, nullptr};
+  return CUDA_SUCCESS;
+}
+
+void release_plain(const Block& block) {
+  Device& device = *block.context->device;
+  auto chunk = device.chunk_bases.upper_bound(block.ptr);
+  bool small = chunk != device.chunk_bases.begin() && block.ptr - std::prev(chunk)->first < kGranule;
+  if (!small) {
+    device.space.give_back(block.ptr, block.taken);
+    device.used -= block.taken;
+    return;
+  }
+  --chunk;
+  device.chunks.add(block.ptr, block.taken);
+  chunk->second -= block.taken;
+  if (chunk->second == 0 && device.chunk_bases.size() > 1) {  // one empty chunk is kept
+    device.chunks.free.erase(chunk->first);
+    device.space.give_back(chunk->first, kGranule);
+    device.used -= kGranule;
+    device.chunk_bases.erase(chunk);
+  }
+}
+
+CUresult free_block(uint64_t ptr) {
+  auto& blocks = Driver::get().blocks;
+  auto it = blocks.find(ptr);
+  if (it == blocks.end() || it->second.freeing) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Block block = it->second;
+  blocks.erase(it);
+  if (block.pool != nullptr) {
+    return_to_pool(block, nullptr);
+  } else {
+    release_plain(block);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+namespace {
+
+// A copy or a set is checked against the requested size, to the byte.
+bool in_bounds(uint64_t ptr, size_t bytes) {
+  Block* block = find_block(ptr);
+  return bytes == 0 || (block != nullptr && bytes <= block->size - (ptr - block->ptr));
+}
+
+void* host(uint64_t ptr) { return reinterpret_cast<void*>(ptr); }
+
+CUresult in_stream(Call& call, CUstream handle, std::function<void()> work, bool wait) {
+  Stream* stream = call.stream(handle);
+  if (stream == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  enqueue(*stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
+  if (wait) {
+    wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
+    release_idle_pools();
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult copy(const char* name, void* to, const void* from, size_t bytes, bool good, CUstream stream, bool wait, Call& call) {
+  static_cast<void>(name);
+  if (call.failed() || !good) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  return in_stream(call, stream, [=] { std::memcpy(to, from, bytes); }, wait);
+}
+
+}  // namespace
+
+SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
+  Call call("cuMemAlloc_v2", Call::Needs::context);
+  if (call.failed()) {
+    return call.result();
+  }
+  if (out == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *out = 0;
+  return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : allocate_plain(*call.context(), bytes, reinterpret_cast<uint64_t&>(*out));
+}
+
+// The 32-bit variant of the first drivers: it writes four bytes.
+SIM_EXPORT CUresult cuMemAlloc(unsigned* out, unsigned) {
+  Call call("cuMemAlloc", Call::Needs::context);
+  if (!call.failed()) {
+    *out = 0;
+  }
+  return call.failed() ? call.result() : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
+  Call call("cuMemAllocPitch_v2", Call::Needs::context);
+  if (call.failed()) {
+    return call.result();
+  }
+  if (out == nullptr || pitch == nullptr || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *pitch = (width + kStep - 1) / kStep * kStep;
+  return allocate_plain(*call.context(), *pitch * height, reinterpret_cast<uint64_t&>(*out));
+}
+
+SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
+  Call call("cuMemFree_v2", Call::Needs::context);
+  if (call.failed() || ptr == 0) {
+    return call.result();
+  }
+  Block* block = find_block(ptr);
+  if (block != nullptr && block->ptr == ptr && block->pool == nullptr) {  // waits for the context's work
+    Context* context = block->context;
+    wait_until(
+        [context] {
+          for (Stream* stream : context->streams) {
+            if (!is_idle(*stream)) {
+              return false;
+            }
+          }
+          return is_idle(*context->legacy);
+        },
+        Driver::get().lock);
+  }
+  return free_block(ptr);
+}
+
+SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  Call call("cuMemGetInfo_v2", Call::Needs::context);
+  if (call.failed()) {
+    return call.result();
+  }
+  if (free != nullptr) {
+    *free = call.device().total - call.device().used;
+  }
+  if (total != nullptr) {
+    *total = call.device().total;
+  }
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr ptr) {
+  Call call("cuMemGetAddressRange_v2", Call::Needs::context);
+  Block* block = call.failed() ? nullptr : find_block(ptr);
+  if (block == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_NOT_FOUND;
+  }
+  if (base != nullptr) {
+    *base = block->ptr;
+  }
+  if (size != nullptr) {
+    *size = block->size;
+  }
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  Call call("cuPointerGetAttribute", Call::Needs::context);
+  Block* block = call.failed() ? nullptr : find_block(ptr);
+  if (block == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  bool pooled = block->pool != nullptr;
+  switch (static_cast<int>(attribute)) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      *static_cast<CUcontext*>(out) = pooled ? nullptr : reinterpret_cast<CUcontext>(block->context);
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(out) = CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      *static_cast<CUdeviceptr*>(out) = ptr;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(out) = pooled ? block->pool->device->ordinal : block->context->device->ordinal;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      *static_cast<unsigned*>(out) = pooled ? 0 : 1;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(out) = block->ptr;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<size_t*>(out) = block->size;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      *static_cast<unsigned*>(out) = 1;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      *static_cast<unsigned*>(out) = pooled ? 0 : 1;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      *static_cast<unsigned*>(out) = 3;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      *static_cast<CUmemoryPool*>(out) = reinterpret_cast<CUmemoryPool>(block->pool);
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
+  Call call("cuIpcGetMemHandle", Call::Needs::context);
+  Block* block = call.failed() ? nullptr : find_block(ptr);
+  if (block == nullptr || block->pool != nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(out, 0, sizeof *out);
+  std::memcpy(out, &block->ptr, sizeof block->ptr);  // of the block, whatever the offset
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t n) {
+  Call call("cuMemcpyHtoD_v2", Call::Needs::context);
+  return copy("", host(to), from, n, in_bounds(to, n), nullptr, true, call);
+}
+
+SIM_EXPORT CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t n) {
+  Call call("cuMemcpyDtoH_v2", Call::Needs::context);
+  return copy("", to, host(from), n, in_bounds(from, n), nullptr, true, call);
+}
+
+SIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
+  Call call("cuMemsetD8_v2", Call::Needs::context);
+  if (call.failed() || !in_bounds(to, n)) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  return in_stream(call, nullptr, [=] { std::memset(host(to), value, n); }, false);
+}
+
+SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {
+  Call call("cuMemsetD8Async", Call::Needs::context);
+  if (call.failed() || !in_bounds(to, n)) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  return in_stream(call, stream, [=] { std::memset(host(to), value, n); }, false);
+}
+
+SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t n, CUstream stream) {
+  Call call("cuMemcpyHtoDAsync_v2", Call::Needs::context);
+  return copy("", host(to), from, n, in_bounds(to, n), stream, false, call);
+}
+
+SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t n, CUstream stream) {
+  Call call("cuMemcpyDtoHAsync_v2", Call::Needs::context);
+  return copy("", to, host(from), n, in_bounds(from, n), stream, false, call);
+}

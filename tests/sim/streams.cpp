@@ -1,0 +1,262 @@
+#include <sched.h>
+
+#include "tests/sim/driver.h"
+
+namespace sim {
+
+namespace {
+
+std::vector<Stream*> all_streams(Context& context) {
+  std::vector<Stream*> all{context.legacy.get()};
+  for (auto& [tid, stream] : context.per_thread) {
+    all.push_back(stream.get());
+  }
+  all.insert(all.end(), context.streams.begin(), context.streams.end());
+  return all;
+}
+
+bool step(Stream& stream) {
+  Driver& driver = Driver::get();
+  if (stream.queue.empty()) {
+    return false;
+  }
+  for (uint64_t number : stream.queue.front().after) {
+    if (driver.unfinished.count(number) != 0) {
+      return false;
+    }
+  }
+  if (!stream.queue.front().run()) {
+    return false;
+  }
+  driver.unfinished.erase(stream.queue.front().number);
+  stream.queue.pop_front();
+  return true;
+}
+
+bool step_all() {
+  bool any = false;
+  for (Context* context : Driver::get().contexts) {
+    for (Stream* stream : all_streams(*context)) {
+      any = step(*stream) || any;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+void enqueue(Stream& stream, std::function<bool()> run) {
+  Driver& driver = Driver::get();
+  Operation operation{driver.next_operation++, {}, std::move(run)};
+  Context& context = *stream.context;
+  // The legacy stream waits for all blocking streams, and they for it.
+  bool legacy = &stream == context.legacy.get();
+  for (Stream* other : all_streams(context)) {
+    bool tied = other != &stream && ((legacy && other->blocking) || (stream.blocking && other == context.legacy.get()));
+    if (tied && !other->queue.empty()) {
+      operation.after.push_back(other->queue.back().number);
+    }
+  }
+  driver.unfinished.insert(operation.number);
+  stream.queue.push_back(std::move(operation));
+}
+
+void make_progress() {
+  Driver& driver = Driver::get();
+  for (Context* context : driver.contexts) {
+    for (Stream* stream : all_streams(*context)) {
+      if (!stream->queue.empty() && driver.random() % 4 == 0) {
+        step(*stream);
+      }
+    }
+  }
+}
+
+bool is_idle(const Stream& stream) { return stream.queue.empty(); }
+
+bool is_done(const Event& event) {
+  for (uint64_t number : event.all) {
+    if (Driver::get().unfinished.count(number) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void wait_until(const std::function<bool()>& done, std::mutex& lock) {
+  while (!done()) {
+    if (!step_all()) {
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+namespace {
+
+CUresult make_stream(const char* name, CUstream* out, unsigned flags) {
+  Call call(name, Call::Needs::context);
+  if (call.failed() || out == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  Driver& driver = Driver::get();
+  auto* stream = new Stream{call.context(), (flags & CU_STREAM_NON_BLOCKING) == 0, driver.next_stream_id++, {}};
+  driver.streams.insert(stream);
+  call.context()->streams.insert(stream);
+  *out = reinterpret_cast<CUstream>(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult destroy_stream(const char* name, CUstream handle) {
+  Call call(name, Call::Needs::init);
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  Driver& driver = Driver::get();
+  if (call.failed() || driver.streams.count(stream) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  while (!stream->queue.empty()) {  // its work is still done
+    Operation operation = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    operation.run();
+    driver.unfinished.erase(operation.number);
+  }
+  driver.streams.erase(stream);
+  stream->context->streams.erase(stream);
+  delete stream;
+  return CUDA_SUCCESS;
+}
+
+// What every call on a stream begins with.
+#define SIM_STREAM(name, per_thread)                                  \
+  Call call(name, Call::Needs::context, per_thread);                  \
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);     \
+  if (stream == nullptr) {                                            \
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE; \
+  }
+
+CUresult query(const char* name, CUstream handle, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult synchronize(const char* name, CUstream handle, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
+  release_idle_pools();
+  return CUDA_SUCCESS;
+}
+
+CUresult is_capturing(const char* name, CUstream handle, CUstreamCaptureStatus* status, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_id(const char* name, CUstream handle, unsigned long long* id, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  *id = stream->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_context(const char* name, CUstream handle, CUcontext* out, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  *out = reinterpret_cast<CUcontext>(stream->context);
+  return CUDA_SUCCESS;
+}
+
+CUresult record(const char* name, CUevent handle_event, CUstream handle, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  auto* event = reinterpret_cast<Event*>(handle_event);
+  if (Driver::get().events.count(event) == 0) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  enqueue(*stream, [] { return true; });
+  event->all = {stream->queue.back().number};
+  return CUDA_SUCCESS;
+}
+
+CUresult wait_event(const char* name, CUstream handle, CUevent handle_event, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  auto* event = reinterpret_cast<Event*>(handle_event);
+  if (Driver::get().events.count(event) == 0) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  std::vector<uint64_t> after = event->all;
+  enqueue(*stream, [] { return true; });
+  auto& operation = stream->queue.back();
+  operation.after.insert(operation.after.end(), after.begin(), after.end());
+  return CUDA_SUCCESS;
+}
+
+CUresult wait_value(const char* name, CUstream handle, CUdeviceptr address, cuuint32_t value, bool per_thread) {
+  SIM_STREAM(name, per_thread)
+  enqueue(*stream, [address, value] { return __atomic_load_n(reinterpret_cast<uint32_t*>(address), __ATOMIC_ACQUIRE) >= value; });
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIM_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) { return make_stream("cuStreamCreate", out, flags); }
+SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int) {
+  return make_stream("cuStreamCreateWithPriority", out, flags);
+}
+SIM_EXPORT CUresult cuStreamDestroy(CUstream s) { return destroy_stream("cuStreamDestroy", s); }
+SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream s) { return destroy_stream("cuStreamDestroy_v2", s); }
+
+#define SIM_TWINS(name, params, body, ...)                                                  \
+  SIM_EXPORT CUresult name params { return body(#name, __VA_ARGS__, false); }               \
+  SIM_EXPORT CUresult name##_ptsz params { return body(#name "_ptsz", __VA_ARGS__, true); }
+SIM_TWINS(cuStreamQuery, (CUstream s), query, s)
+SIM_TWINS(cuStreamSynchronize, (CUstream s), synchronize, s)
+SIM_TWINS(cuStreamIsCapturing, (CUstream s, CUstreamCaptureStatus* status), is_capturing, s, status)
+SIM_TWINS(cuStreamGetId, (CUstream s, unsigned long long* id), get_id, s, id)
+SIM_TWINS(cuStreamGetCtx, (CUstream s, CUcontext* out), get_context, s, out)
+SIM_TWINS(cuEventRecord, (CUevent e, CUstream s), record, e, s)
+SIM_TWINS(cuStreamWaitEvent, (CUstream s, CUevent e, unsigned), wait_event, s, e)
+SIM_TWINS(cuStreamWaitValue32_v2, (CUstream s, CUdeviceptr p, cuuint32_t v, unsigned), wait_value, s, p, v)
+
+SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
+  Call call("cuEventCreate", Call::Needs::context);
+  if (call.failed()) {
+    return call.result();
+  }
+  auto* event = new Event{call.context()};
+  Driver::get().events.insert(event);
+  *out = reinterpret_cast<CUevent>(event);
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
+  Call call("cuEventDestroy_v2", Call::Needs::init);
+  auto* event = reinterpret_cast<Event*>(handle);
+  if (call.failed() || Driver::get().events.erase(event) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  delete event;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
+  Call call("cuEventQuery", Call::Needs::init);
+  auto* event = reinterpret_cast<Event*>(handle);
+  if (call.failed() || Driver::get().events.count(event) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  return is_done(*event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
+  Call call("cuEventSynchronize", Call::Needs::init);
+  auto* event = reinterpret_cast<Event*>(handle);
+  if (call.failed() || Driver::get().events.count(event) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  wait_until([event] { return is_done(*event); }, Driver::get().lock);
+  release_idle_pools();
+  return CUDA_SUCCESS;
+}
