@@ -24,7 +24,7 @@ WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
 COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(addprefix -fsanitize=,$(SANITIZE))
 # What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
-HOST     := $(COMMON)
+HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
 
 RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
@@ -88,7 +88,9 @@ build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind bu
 
 # ---- library, command ------------------------------------------------------------------------------------------------
 
-CORE_OBJ := $(RUNTIME_OBJ) $(SHIM_OBJ)
+# The reader is for tools and tests: it uses the standard library's containers, which the preloaded library must not.
+CORE_OBJ := $(filter-out %/row_reader.cpp.o,$(RUNTIME_OBJ)) $(SHIM_OBJ)
+$(B)/obj/runtime/record/row_reader.cpp.o: FLAGS = $(COMMON) -fPIC
 $(CORE_OBJ): FLAGS = $(CORE) -Ibuild/libunwind/include
 $(B)/obj/%.cpp.o: %.cpp | $(GEN) $(UNWIND_LIB)
 	$(call say,CXX,$<)
@@ -152,6 +154,17 @@ $(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtim
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE))
 
+# Runtime-API programs, with either cudart.
+$(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -cudart $* -o $@ $<
+GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared
+
+# What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
+gpu-kit: all $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)
+	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/programs $(B)/gpu $(B)/kit/
+
 # ---- targets for people ----------------------------------------------------------------------------------------------
 
 demo: all $(SIM) $(B)/programs/demo  ## build all and run the main job: on the GPU if there is one, else on the simulated driver
@@ -163,7 +176,7 @@ check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that ne
 bench: all $(NOOP) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
 
-check-gpu: all $(PROGRAMS) $(PLUGINS)  ## the real driver: same programs, real applications (says skipped without a GPU)
+check-gpu: all $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)  ## the real driver: same programs, real applications (says skipped without a GPU)
 	$(Q)tests/gpu/check-gpu.sh $(B)
 
 bench-gpu: all  ## the figures on a GPU

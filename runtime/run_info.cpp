@@ -5,6 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <span>
+
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/event.h"
@@ -67,6 +69,28 @@ void put_arguments(TextSink& out) noexcept {
   }
   out.put(']');
   unmap_state(data, kMost);
+}
+
+// Whether a framework caches device memory, so that a report does not take its cache for the user of the memory.
+constexpr std::string_view kFrameworkVariables[] = {"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF",
+                                                    "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
+                                                    "CUDA_VISIBLE_DEVICES"};
+
+// An object of those that are set.
+void put_variables(TextSink& out, std::span<const std::string_view> names) noexcept {
+  out.put('{');
+  bool first = true;
+  for (std::string_view name : names) {
+    const char* value = secure_getenv(name.data());
+    if (value != nullptr) {
+      out.put(first ? "" : ", ");
+      put_string(out, name);
+      out.put(": ");
+      put_string(out, value);
+      first = false;
+    }
+  }
+  out.put('}');
 }
 
 void put_uuid(const CUuuid& uuid, TextSink& out) noexcept {
@@ -151,19 +175,14 @@ void Runtime::put_run_info(TextSink& out) noexcept {
   }
   out.put(']');
   put_key(out, "options");
-  out.put('{');
-  bool first = true;
-  for (const OptionRow& row : kOptions) {
-    const char* value = secure_getenv(row.name.data());
-    if (value != nullptr) {
-      out.put(first ? "" : ", ");
-      put_string(out, row.name);
-      out.put(": ");
-      put_string(out, value);
-      first = false;
-    }
+  std::string_view options[sizeof kOptions / sizeof kOptions[0]];
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; ++i) {
+    options[i] = kOptions[i].name;
   }
-  out.put("}}\n");
+  put_variables(out, options);
+  put_key(out, "environment");
+  put_variables(out, kFrameworkVariables);
+  out.put("}\n");
 }
 
 }  // namespace xlog

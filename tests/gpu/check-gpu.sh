@@ -1,0 +1,62 @@
+#!/bin/bash
+# check-gpu.sh BUILD: the same programs and real applications, natively and under the library, on a real GPU.
+# A difference in output or exit status is a failure; so is a log that does not agree with an independent count.
+set -u
+build=$(cd "${1:-build}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+passed=0 failed=0 skipped=0
+pass() { echo "  ok      $1"; passed=$((passed + 1)); }
+fail() { echo "  FAILED  $1"; failed=$((failed + 1)); }
+skip() { echo "  skipped $1"; skipped=$((skipped + 1)); }
+finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ "$failed" = 0 ]; exit; }
+if ! nvidia-smi -L >/dev/null 2>&1; then skip "no GPU here: nothing was checked"; finish; fi
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; cd "$work" || exit 1
+
+# same NAME COMMAND...: natively, then with the library in several modes.
+same() {
+  local name=$1; shift
+  "$@" > native.out 2> native.err; local native=$?
+  local mode
+  for mode in "nothing" "log" "budget" "log+budget"; do
+    local -a with=(LD_PRELOAD="$build/libxlog.so")
+    case $mode in *log*) with+=(XLOG_LOG="$work/log.$name.$mode/") ;; esac
+    case $mode in *budget*) with+=(XLOG_BUDGET=100%) ;; esac
+    env "${with[@]}" "$@" > ours.out 2> ours.err; local ours=$?
+    if [ $native != $ours ] || ! cmp -s native.out ours.out; then
+      fail "$name, $mode: exit $native and $ours"; diff native.out ours.out | head -5; head -5 ours.err
+    else pass "$name, $mode"; fi
+  done
+}
+has() { python3 -c "import $1" >/dev/null 2>&1; }
+rows() { cat "$work/log.$1.log/"*[0-9].csv | grep -c "$2"; }
+
+if ! diff <(grep -v '^$' "$here/conformance.expected") <("$build/programs/conformance") > facts.diff; then
+  fail "conformance: the driver's answers are not the recorded ones"; head -20 facts.diff
+else pass "conformance: the driver's answers are the recorded ones"; fi
+same conformance "$build/programs/conformance"
+same cudart-static "$build/gpu/cuda_runtime_static"
+same cudart-shared "$build/gpu/cuda_runtime_shared"
+if has torch; then
+  same torch-train python3 "$here/apps/torch_train.py"
+  want=$(python3 "$here/apps/torch_train.py" | sed -n 's/^num_device_alloc \([0-9]*\).*/\1/p')
+  got=$(rows torch-train ',allocate,.*,plain,cuMemAlloc_v2,ok,')
+  [ "$want" = "$got" ] && pass "torch: $got allocate rows, as num_device_alloc says" || fail "torch: num_device_alloc $want, rows $got"
+  export PYTORCH_NO_CUDA_MEMORY_CACHING=1
+  env LD_PRELOAD="$build/libxlog.so" XLOG_LOG="$work/nocache/" python3 "$here/apps/torch_nocache.py" > nocache.out 2> nocache.err
+  unset PYTORCH_NO_CUDA_MEMORY_CACHING
+  want=$(sed -n 's/^cudaMalloc \([0-9]*\) cudaFree \([0-9]*\)/\1 \2/p' nocache.out)
+  got=$(cat nocache/*[0-9].csv | awk -F, '$3=="allocate" && $5==7654321 {inside=!inside; if (!inside) {print a+2, d; exit} next}
+    inside && $3=="allocate" && $14=="ok" {a++} inside && $3=="deallocate" && $14=="ok" {d++}')
+  [ "${want% *}" = "${got% *}" ] && [ -n "$got" ] && pass "torch without caching: rows $got (allocate deallocate), profiler $want" || { fail "torch without caching: profiler $want, rows $got"; tail -3 nocache.err; }
+else skip "torch"; fi
+if has jax; then same jax python3 "$here/apps/jax_step.py"; else skip "jax"; fi
+if has cupy; then same cupy python3 "$here/apps/cupy_ops.py"; else skip "cupy"; fi
+if has numba.cuda; then same numba python3 "$here/apps/numba_kernel.py"; else skip "numba"; fi
+
+# Every log: each pointer alternates, live bytes end where the sums end, and the report reads it.
+for folder in log.*.log nocache; do
+  if "$build/xlog" report --verify "$folder" > verify.out 2>&1; then pass "log of $folder: $(tail -1 verify.out)"
+  else fail "log of $folder: $(tail -1 verify.out)"; fi
+done
+finish

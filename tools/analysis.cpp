@@ -1,0 +1,402 @@
+#include "tools/analysis.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/record/row_reader.h"
+#include "tools/block_map.h"
+
+namespace xlog::tools {
+
+namespace {
+
+constexpr size_t kRefusalsKept = 4;  // the first ones, and as many of the last
+constexpr size_t kHolders = 10;
+
+// A group's figures at its GPU's peak are those from before its first change after the peak.
+Group& touch(Group& group, const GpuReport& gpu) {
+  if (group.peak_epoch != gpu.peak_epoch) {
+    group.at_peak = group.live;
+    group.blocks_at_peak = group.live_blocks;
+    group.peak_epoch = gpu.peak_epoch;
+  }
+  return group;
+}
+
+class Source {
+ public:
+  explicit Source(const ProcessLog& log) : file_(log.csv), reader_(file_.text()) {}
+
+  bool advance() {
+    alive_ = reader_.next(event_);
+    if ((++rows_ & 0xffff) == 0) {
+      file_.forget_before(reader_.offset());
+    }
+    return alive_;
+  }
+  [[nodiscard]] bool alive() const { return alive_; }
+  [[nodiscard]] const Event& event() const { return event_; }
+  [[nodiscard]] const MappedFile& file() const { return file_; }
+  [[nodiscard]] const RowReader& reader() const { return reader_; }
+
+ private:
+  MappedFile file_;
+  RowReader reader_;
+  Event event_;
+  uint64_t rows_ = 0;
+  bool alive_ = false;
+};
+
+class Analyser {
+ public:
+  explicit Analyser(Report& report) : report_(report) {}
+
+  void run() {
+    size_t n = report_.logs.size();
+    blocks_.resize(n);
+    last_seq_.resize(n, 0);
+    threads_seen_.resize(n);
+    exit_begun_.resize(n, false);
+    report_.ended.resize(n, false);
+    report_.cut.resize(n, false);
+    gpu_of_.resize(n);
+    std::vector<std::unique_ptr<Source>> sources;
+    for (const ProcessLog& log : report_.logs) {
+      sources.push_back(std::make_unique<Source>(log));
+      open(*sources.back(), log.csv);
+    }
+    if (n == 1) {
+      for (Source& only = *sources[0]; only.alive(); only.advance()) {
+        take(0, only.event());
+      }
+    } else {
+      merge(sources);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const RowReader& reader = sources[i]->reader();
+      report_.empty_lines += reader.empty_lines();
+      report_.foreign_rows += reader.foreign_rows();
+      report_.cut[i] = reader.cut();
+    }
+    for (GpuReport& gpu : report_.gpus) {
+      for (auto& [key, group] : gpu.stacks) {
+        touch(group, gpu);
+      }
+      for (auto& [key, group] : gpu.threads) {
+        touch(group, gpu);
+      }
+      for (auto& [key, group] : gpu.kinds) {
+        touch(group, gpu);
+      }
+    }
+  }
+
+ private:
+  void open(Source& source, const std::string& path) {
+    if (!source.file().error().empty()) {
+      report_.problems.push_back(source.file().error());
+    } else if (!source.reader().good()) {
+      report_.problems.push_back(path + ": " + source.reader().error());
+    } else {
+      source.advance();
+    }
+  }
+
+  // Rows of several processes by time; within one, its own order.
+  void merge(std::vector<std::unique_ptr<Source>>& sources) {
+    auto later = [&](size_t a, size_t b) { return sources[a]->event().time > sources[b]->event().time; };
+    std::vector<size_t> heap;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i]->alive()) {
+        heap.push_back(i);
+      }
+    }
+    std::make_heap(heap.begin(), heap.end(), later);
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      size_t i = heap.back();
+      take(i, sources[i]->event());
+      if (sources[i]->advance()) {
+        std::push_heap(heap.begin(), heap.end(), later);
+      } else {
+        heap.pop_back();
+      }
+    }
+  }
+
+  // GPUs are told apart by UUID: two processes may number them differently.
+  GpuReport* gpu(size_t process, uint64_t ordinal) {
+    if (ordinal == kNone || ordinal > 4096) {
+      return nullptr;
+    }
+    auto& known = gpu_of_[process];
+    if (known.size() <= ordinal) {
+      known.resize(ordinal + 1, -1);
+    }
+    if (known[ordinal] < 0) {
+      const auto& gpus = report_.logs[process].gpus;
+      auto info = gpus.find(ordinal);
+      std::string key = info != gpus.end() && !info->second.uuid.empty() ? info->second.uuid : std::to_string(ordinal);
+      auto found = std::find_if(report_.gpus.begin(), report_.gpus.end(), [&](const GpuReport& g) { return g.key == key; });
+      if (found == report_.gpus.end()) {
+        GpuReport fresh;
+        fresh.key = key;
+        fresh.ordinal = ordinal;
+        if (info != gpus.end()) {
+          fresh.info = info->second;
+        }
+        report_.gpus.push_back(std::move(fresh));
+        found = std::prev(report_.gpus.end());
+      }
+      known[ordinal] = static_cast<int>(found - report_.gpus.begin());
+    }
+    return &report_.gpus[static_cast<size_t>(known[ordinal])];
+  }
+
+  uint32_t kind(std::string_view name) {
+    for (size_t i = 0; i < kind_names_.size(); ++i) {
+      if (kind_names_[i] == name) {
+        return static_cast<uint32_t>(i);
+      }
+    }
+    kind_names_.emplace_back(name);
+    return static_cast<uint32_t>(kind_names_.size() - 1);
+  }
+
+  void contradict(size_t process, const Event& event, const std::string& what) {
+    ++report_.contradiction_count;
+    if (report_.contradictions.size() < 10) {
+      report_.contradictions.push_back(report_.logs[process].csv + ": seq " + std::to_string(event.seq) + ": " + what);
+    }
+  }
+
+  void take(size_t process, const Event& event) {
+    if (event.action == action::lost) {
+      report_.lost += event.bytes != kNone ? event.bytes : 0;
+      return;
+    }
+    ++report_.rows;
+    if (report_.first_time == 0 || event.time < report_.first_time) {
+      report_.first_time = event.time;
+    }
+    report_.last_time = std::max(report_.last_time, event.time);
+    if (event.seq != kNone && event.seq != 0) {
+      if (event.seq != last_seq_[process] + 1) {
+        contradict(process, event, "follows seq " + std::to_string(last_seq_[process]));
+      }
+      last_seq_[process] = event.seq;
+    }
+    if (event.action == action::exit) {
+      report_.ended[process] = true;
+      exit_begun_[process] = true;
+      return;
+    }
+    if (event.action == action::retracted) {
+      return;
+    }
+    if (event.elapsed_ns != kNone) {
+      ++report_.calls;
+      report_.call_ns += event.elapsed_ns;
+      StackTime& time = report_.time[{process, event.stack_id}];
+      ++time.calls;
+      time.ns += event.elapsed_ns;
+    }
+    if (event.action == action::allocate) {
+      allocate(process, event);
+    } else {
+      end(process, event);
+    }
+  }
+
+  void allocate(size_t process, const Event& event) {
+    GpuReport* owner = gpu(process, event.device);
+    if (event.result != "ok") {
+      fail(process, event, owner);
+      return;
+    }
+    if (owner == nullptr || event.ptr == kNone || event.bytes == kNone) {
+      contradict(process, event, "an allocation without device, address or size");
+      return;
+    }
+    BlockMap& blocks = blocks_[process];
+    if (LiveBlock* old = blocks.find(event.ptr)) {
+      unseen_[event.ptr] = *old;  // its end must be the next row about it
+      release(process, *old, event, false);
+      blocks.erase(old);
+    }
+    LiveBlock block{event.ptr,    event.bytes,  event.generation, event.stack_id, event.time,
+                    event.thread, static_cast<uint32_t>(owner - report_.gpus.data()), kind(event.kind)};
+    blocks.insert(block);
+    remember_thread(process, event);
+    ++owner->allocations;
+    ++report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))];
+    owner->live += block.bytes;
+    ++owner->live_blocks;
+    for_groups(process, block, *owner, [&](Group& group) {
+      ++group.allocations;
+      group.bytes += block.bytes;
+      group.live += block.bytes;
+      ++group.live_blocks;
+    });
+    if (owner->live > owner->peak) {
+      owner->peak = owner->live;
+      owner->peak_time = event.time;
+      ++owner->peak_epoch;
+    }
+    check_live(process, event, *owner);
+  }
+
+  template <class Change>
+  void for_groups(size_t process, const LiveBlock& block, GpuReport& owner, Change change) {
+    change(touch(owner.stacks[{process, block.stack}], owner));
+    change(touch(owner.threads[{process, block.thread}], owner));
+    change(touch(owner.kinds[kind_names_[block.kind]], owner));
+  }
+
+  void release(size_t process, const LiveBlock& block, const Event& event, bool at_exit) {
+    GpuReport& owner = report_.gpus[block.gpu];
+    owner.live -= block.bytes;
+    --owner.live_blocks;
+    static_cast<void>(event);
+    for_groups(process, block, owner, [&](Group& group) {
+      group.live -= block.bytes;
+      --group.live_blocks;
+      if (at_exit) {
+        group.freed_at_exit += block.bytes;
+        ++group.freed_at_exit_blocks;
+      }
+    });
+  }
+
+  void end(size_t process, const Event& event) {
+    if (event.result != "ok") {
+      return;
+    }
+    if (event.action == action::ended_unseen) {
+      ++report_.ended_unseen;
+      auto old = unseen_.find(event.ptr);
+      if (old == unseen_.end() || old->second.generation != event.generation) {
+        contradict(process, event, "the end of a block that was not replaced");
+      } else {
+        unseen_.erase(old);
+      }
+      return;
+    }
+    if (event.kind == "foreign") {
+      ++report_.foreign_frees;
+      return;
+    }
+    report_.context_destroyed += event.action == action::context_destroyed ? 1 : 0;
+    LiveBlock* block = blocks_[process].find(event.ptr);
+    if (block == nullptr || block->generation != event.generation) {
+      contradict(process, event, "the end of a block that is not live");
+      return;
+    }
+    bool at_exit = exit_begun_[process];
+    if (!at_exit && event.stack_id != kNone) {
+      at_exit = frees_at_exit(process, event.stack_id);
+    }
+    GpuReport& owner = report_.gpus[block->gpu];
+    release(process, *block, event, at_exit);
+    blocks_[process].erase(block);
+    check_live(process, event, owner);
+  }
+
+  bool frees_at_exit(size_t process, uint64_t stack) {
+    auto [it, fresh] = exit_stacks_.try_emplace({process, stack}, false);
+    if (fresh) {
+      const Stack* found = report_.stacks[process].find(stack);
+      it->second = found != nullptr && is_exit(*found);
+    }
+    return it->second;
+  }
+
+  void remember_thread(size_t process, const Event& event) {
+    auto& seen = threads_seen_[process];
+    auto it = std::find(seen.begin(), seen.end(), event.thread);
+    if (it == seen.end()) {
+      seen.push_back(event.thread);
+      report_.thread_names[{process, event.thread}] = event.thread_name;
+    }
+  }
+
+  // In a process of one thread the ledger of each row is exact, if it has one GPU row stream.
+  void check_live(size_t process, const Event& event, const GpuReport& owner) {
+    bool simple = report_.logs.size() == 1 && threads_seen_[process].size() == 1 && report_.ended_unseen == 0 && unseen_.empty();
+    if (simple && event.live_bytes != kNone && event.live_bytes != owner.live) {
+      contradict(process, event, "live_bytes " + std::to_string(event.live_bytes) + ", the rows add up to " + std::to_string(owner.live));
+    }
+  }
+
+  void fail(size_t process, const Event& event, GpuReport* owner) {
+    if (owner == nullptr) {
+      return;
+    }
+    ++owner->failed;
+    if (event.result != "CUDA_ERROR_OUT_OF_MEMORY") {
+      return;
+    }
+    ++owner->refusals;
+    Refusal refusal;
+    refusal.process = process;
+    refusal.time = event.time;
+    refusal.requested = event.bytes;
+    refusal.live = owner->live;
+    refusal.stack = event.stack_id;
+    refusal.result = event.result;
+    refusal.message = event.message;
+    if (owner->refused.size() >= 2 * kRefusalsKept) {
+      owner->refused.erase(owner->refused.begin() + kRefusalsKept);
+    }
+    // A program that asks again and again: the set is taken down for the first ones; later ones are counted, and the
+    // last is taken down again when the memory in use has changed.
+    bool take_down = owner->refused.size() < kRefusalsKept || owner->refused.back().live != refusal.live;
+    if (take_down) {
+      refusal.holders = largest(owner->stacks, &Group::live, &Group::live_blocks, kHolders);
+    }
+    owner->refused.push_back(std::move(refusal));
+  }
+
+  Report& report_;
+  std::vector<BlockMap> blocks_;
+  std::vector<uint64_t> last_seq_;
+  std::vector<std::vector<uint64_t>> threads_seen_;
+  std::vector<bool> exit_begun_;
+  std::vector<std::vector<int>> gpu_of_;
+  std::vector<std::string> kind_names_;
+  std::unordered_map<uint64_t, LiveBlock> unseen_;
+  std::unordered_map<StackKey, bool, StackKeyHash> exit_stacks_;
+};
+
+}  // namespace
+
+std::vector<Holder> largest(const StackGroups& groups, uint64_t Group::*bytes, uint64_t Group::*blocks, size_t count) {
+  std::vector<Holder> all;
+  for (const auto& [where, group] : groups) {
+    if (group.*blocks != 0) {
+      all.push_back({where, group.*bytes, group.*blocks});
+    }
+  }
+  auto larger = [](const Holder& a, const Holder& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.where < b.where; };
+  size_t n = std::min(count, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<long>(n), all.end(), larger);
+  all.resize(n);
+  return all;
+}
+
+Report analyse(std::vector<ProcessLog> logs, const AnalysisOptions& options) {
+  Report report;
+  report.logs = std::move(logs);
+  for (const ProcessLog& log : report.logs) {
+    StackFile stacks;
+    stacks.read(log.stem + ".stacks.csv");
+    if (options.resolve) {
+      stacks.resolve();
+    }
+    report.stacks.push_back(std::move(stacks));
+  }
+  Analyser(report).run();
+  return report;
+}
+
+}  // namespace xlog::tools

@@ -1,0 +1,117 @@
+// One pass over the logs of a run, in time order: what a report is made from. Memory grows with live blocks and stacks,
+// not with rows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/record/event.h"
+#include "tools/log_set.h"
+#include "tools/stacks.h"
+
+namespace xlog::tools {
+
+// Running totals of one group of allocations (a stack, a thread, a kind) on one GPU. `at_peak` is what the group held
+// when its GPU was at its highest: taken down lazily, at the first change after each new peak.
+struct Group {
+  uint64_t allocations = 0;
+  uint64_t bytes = 0;
+  uint64_t live = 0;
+  uint64_t live_blocks = 0;
+  uint64_t at_peak = 0;
+  uint64_t blocks_at_peak = 0;
+  uint64_t peak_epoch = 0;
+  uint64_t freed_at_exit = 0;
+  uint64_t freed_at_exit_blocks = 0;
+  uint64_t failures = 0;
+};
+
+struct StackKey {
+  size_t process = 0;
+  uint64_t stack = kNone;
+  auto operator<=>(const StackKey&) const = default;
+};
+struct StackKeyHash {
+  size_t operator()(const StackKey& key) const { return key.stack * 0x9E3779B97F4A7C15ULL ^ key.process; }
+};
+using StackGroups = std::unordered_map<StackKey, Group, StackKeyHash>;
+
+struct Holder {
+  StackKey where;
+  uint64_t bytes = 0;
+  uint64_t blocks = 0;
+};
+
+struct Refusal {
+  size_t process = 0;
+  uint64_t time = 0;
+  uint64_t requested = 0;
+  uint64_t live = 0;
+  uint64_t stack = kNone;
+  std::string result;
+  std::string message;  // begins "out of budget" when the limit refused
+  std::vector<Holder> holders;
+};
+
+struct GpuReport {
+  std::string key;  // UUID, or the ordinal
+  GpuInfo info;
+  uint64_t ordinal = 0;
+  uint64_t live = 0;
+  uint64_t live_blocks = 0;
+  uint64_t peak = 0;
+  uint64_t peak_time = 0;
+  uint64_t peak_epoch = 0;
+  uint64_t allocations = 0;
+  uint64_t failed = 0;
+  uint64_t refusals = 0;
+  StackGroups stacks;
+  std::map<std::pair<size_t, uint64_t>, Group> threads;  // process, thread id
+  std::map<std::string, Group> kinds;
+  std::vector<Refusal> refused;  // the first and the last few
+};
+
+struct StackTime {
+  uint64_t calls = 0;
+  uint64_t ns = 0;
+};
+
+struct Report {
+  std::vector<ProcessLog> logs;
+  std::vector<StackFile> stacks;  // by process
+  std::vector<GpuReport> gpus;
+  std::unordered_map<StackKey, StackTime, StackKeyHash> time;
+  std::map<std::pair<size_t, uint64_t>, std::string> thread_names;
+  std::array<uint64_t, 65> sizes{};  // allocations of [2^(i-1), 2^i) bytes
+  uint64_t rows = 0;
+  uint64_t lost = 0;
+  uint64_t empty_lines = 0;
+  uint64_t foreign_rows = 0;
+  uint64_t foreign_frees = 0;
+  uint64_t ended_unseen = 0;
+  uint64_t context_destroyed = 0;
+  uint64_t first_time = 0;
+  uint64_t last_time = 0;
+  uint64_t call_ns = 0;
+  uint64_t calls = 0;
+  std::vector<bool> ended;           // by process: the log has its end mark
+  std::vector<bool> cut;             // by process: the last row is not whole
+  std::vector<std::string> problems; // one line each
+  std::vector<std::string> contradictions;  // of the log with itself; at most a few
+  uint64_t contradiction_count = 0;
+};
+
+struct AnalysisOptions {
+  bool resolve = true;  // look names up on this machine where the log has none
+};
+
+Report analyse(std::vector<ProcessLog> logs, const AnalysisOptions& options);
+
+// The largest `count` by `value`, descending; groups whose value is 0 are left out.
+std::vector<Holder> largest(const StackGroups& groups, uint64_t Group::*bytes, uint64_t Group::*blocks, size_t count);
+
+}  // namespace xlog::tools

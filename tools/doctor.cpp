@@ -1,0 +1,148 @@
+#include "tools/doctor.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tools/launch.h"
+
+namespace xlog::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != name.npos) {
+    return access(name.c_str(), X_OK) == 0 ? name : "";
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream parts(path != nullptr ? path : "");
+  for (std::string folder; std::getline(parts, folder, ':');) {
+    std::string candidate = folder + '/' + name;
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) {
+      return candidate;
+    }
+  }
+  return "";
+}
+
+std::string read_start(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string data(4096, '\0');
+  in.read(data.data(), static_cast<std::streamsize>(data.size()));
+  data.resize(static_cast<size_t>(in.gcount()));
+  return data;
+}
+
+// The loader that the program names, "" when it is static.
+std::string interpreter_of(const std::string& path, const Elf64_Ehdr& header) {
+  std::ifstream in(path, std::ios::binary);
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    in.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
+    in.read(reinterpret_cast<char*>(&segment), sizeof segment);
+    if (in && segment.p_type == PT_INTERP && segment.p_filesz < 4096) {
+      std::string name(segment.p_filesz, '\0');
+      in.seekg(static_cast<std::streamoff>(segment.p_offset));
+      in.read(name.data(), static_cast<std::streamsize>(name.size()));
+      return name.c_str();
+    }
+  }
+  return "";
+}
+
+void examine_elf(const std::string& path, const std::string& data, std::vector<Finding>& out) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && (info.st_mode & (S_ISUID | S_ISGID)) != 0) {
+    out.push_back({false, path + " is setuid or setgid: the loader ignores LD_PRELOAD there"});
+  }
+  if (data[EI_CLASS] != ELFCLASS64) {
+    out.push_back({false, path + " is a 32-bit program: the library is 64-bit and is not loaded"});
+    return;
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(&header, data.data(), sizeof header);
+  if (header.e_machine != EM_X86_64) {
+    out.push_back({false, path + " is for another processor"});
+    return;
+  }
+  std::string loader = interpreter_of(path, header);
+  if (loader.empty()) {
+    out.push_back({false, path + " is statically linked: nothing can be preloaded into it"});
+  } else if (loader.find("musl") != loader.npos) {
+    out.push_back({false, path + " uses musl's loader: the library needs glibc 2.34 or newer"});
+  } else {
+    out.push_back({true, path + " is a dynamic 64-bit program: the library loads into it"});
+  }
+}
+
+void examine_program(const std::string& name, std::vector<Finding>& out, int depth) {
+  std::string path = find_program(name);
+  if (path.empty()) {
+    out.push_back({false, name + ": not found, or not executable"});
+    return;
+  }
+  std::string data = read_start(path);
+  if (data.size() >= sizeof(Elf64_Ehdr) && std::memcmp(data.data(), ELFMAG, SELFMAG) == 0) {
+    examine_elf(path, data, out);
+  } else if (data.starts_with("#!") && depth < 4) {
+    std::istringstream line(data.substr(2, data.find('\n') - 2));
+    std::string interpreter;
+    std::string argument;
+    line >> interpreter >> argument;
+    bool by_env = fs::path(interpreter).filename() == "env" && !argument.empty();
+    out.push_back({true, path + " is a script for " + (by_env ? argument : interpreter) + ": the library loads into that, and into what it starts"});
+    examine_program(by_env ? argument : interpreter, out, depth + 1);
+  } else {
+    out.push_back({false, path + " is neither an ELF program nor a script"});
+  }
+}
+
+void examine_driver(std::vector<Finding>& out) {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) {
+    out.push_back({false, "no NVIDIA driver on this machine (libcuda.so.1 is not found): there is nothing to see here"});
+    return;
+  }
+  using Init = int (*)(unsigned);
+  using Count = int (*)(int*);
+  auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
+  auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
+  int result = init != nullptr ? init(0) : -1;
+  int n = 0;
+  if (result == 0 && count != nullptr && count(&n) == 0) {
+    out.push_back({n > 0, "the driver works and shows " + std::to_string(n) + (n == 1 ? " GPU" : " GPUs")});
+  } else {
+    out.push_back({false, "the driver is there, but cuInit fails with " + std::to_string(result)});
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> examine(const std::vector<std::string>& command) {
+  std::vector<Finding> out;
+  std::string library = library_path();
+  out.push_back({!library.empty(), library.empty() ? "libxlog.so is neither beside this command nor in ../lib" : "library: " + library});
+  std::vector<std::string> complaints;
+  bool good = check_environment(complaints);
+  for (const std::string& each : complaints) {
+    out.push_back({false, each});
+  }
+  if (good) {
+    out.push_back({true, "the XLOG_ variables that are set can be read"});
+  }
+  if (!command.empty()) {
+    examine_program(command[0], out, 0);
+  }
+  examine_driver(out);
+  return out;
+}
+
+}  // namespace xlog::tools

@@ -1,0 +1,158 @@
+#include "tools/log_set.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace xlog::tools {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+bool is_log_name(const std::string& name) { return name.ends_with(".csv") && !name.ends_with(".stacks.csv"); }
+
+// Begins like one: a folder may hold other people's CSV files.
+bool is_log(const fs::path& path) {
+  std::ifstream in(path);
+  std::string first;
+  std::getline(in, first);
+  return first.starts_with("thread,time,action,");
+}
+
+void read_run_info(ProcessLog& log) {
+  std::ifstream in(log.stem + ".run.json");
+  json info = json::parse(in, nullptr, false);
+  if (!info.is_object()) {
+    return;
+  }
+  log.has_run_info = true;
+  log.program = info.value("program", "");
+  log.host = info.value("host", "");
+  log.pid = info.value("pid", uint64_t{0});
+  log.start_ns = info.value("start_ns", uint64_t{0});
+  for (const auto& argument : info.value("arguments", json::array())) {
+    log.arguments += (log.arguments.empty() ? "" : " ") + argument.get<std::string>();
+  }
+  for (const auto& gpu : info.value("gpus", json::array())) {
+    GpuInfo& out = log.gpus[gpu.value("ordinal", uint64_t{0})];
+    out.uuid = gpu.value("uuid", "");
+    out.name = gpu.value("name", "");
+    out.total_bytes = gpu.value("total_bytes", uint64_t{0});
+    out.limit_bytes = gpu.contains("limit_bytes") && gpu["limit_bytes"].is_number() ? gpu["limit_bytes"].get<uint64_t>() : UINT64_MAX;
+  }
+  for (const auto& [name, value] : info.value("environment", json::object()).items()) {
+    log.environment[name] = value.get<std::string>();
+  }
+}
+
+void add_file(const std::string& csv, std::vector<ProcessLog>& logs) {
+  ProcessLog log;
+  log.csv = csv;
+  log.stem = csv.substr(0, csv.size() - (csv.ends_with(".csv") ? 4 : 0));
+  read_run_info(log);
+  logs.push_back(std::move(log));
+}
+
+void add_folder(const fs::path& folder, std::vector<ProcessLog>& logs) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error) && is_log_name(entry.path().filename()) && is_log(entry.path())) {
+      found.push_back(entry.path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  for (const std::string& each : found) {
+    add_file(each, logs);
+  }
+}
+
+// The newest folder xlog.*/ or log here.
+fs::path newest() {
+  fs::path best;
+  fs::file_time_type when{};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(".", error)) {
+    std::string name = entry.path().filename();
+    bool folder = entry.is_directory(error) && name.starts_with("xlog.");
+    bool file = entry.is_regular_file(error) && is_log_name(name) && is_log(entry.path());
+    if ((folder || file) && (best.empty() || entry.last_write_time(error) > when)) {
+      best = name;
+      when = entry.last_write_time(error);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::vector<std::string>& problems) {
+  std::vector<ProcessLog> logs;
+  std::vector<std::string> wanted = names;
+  if (wanted.empty()) {
+    fs::path best = newest();
+    if (best.empty()) {
+      problems.push_back("no log here: name a folder or a .csv file, or make one with: xlog run -- COMMAND");
+      return logs;
+    }
+    wanted.push_back(best);
+  }
+  for (const std::string& name : wanted) {
+    std::error_code error;
+    if (fs::is_directory(name, error)) {
+      size_t before = logs.size();
+      add_folder(name, logs);
+      if (logs.size() == before) {
+        problems.push_back(name + ": no log in this folder: the program made no device memory call");
+      }
+    } else if (fs::exists(name, error)) {
+      add_file(name, logs);
+    } else {
+      problems.push_back(name + ": no such file or folder");
+    }
+  }
+  return logs;
+}
+
+std::string name_of(const std::vector<ProcessLog>& logs) {
+  if (logs.size() == 1) {
+    return logs.front().csv;
+  }
+  return logs.empty() ? "" : fs::path(logs.front().csv).parent_path().string();
+}
+
+void trim_log(const std::string& csv) {
+  int fd = open(csv.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info {};
+  if (fd < 0) {
+    return;
+  }
+  if (fstat(fd, &info) == 0) {
+    off_t end = info.st_size;
+    char chunk[4096];
+    for (bool more = true; more && end > 0;) {
+      auto n = static_cast<size_t>(std::min<off_t>(end, sizeof chunk));
+      if (pread(fd, chunk, n, end - static_cast<off_t>(n)) != static_cast<ssize_t>(n)) {
+        break;
+      }
+      while (n > 0 && (chunk[n - 1] == '\n' || chunk[n - 1] == '\0')) {
+        --n;
+        --end;
+      }
+      more = n == 0;
+    }
+    if (end > 0 && end + 1 < info.st_size) {
+      static_cast<void>(ftruncate(fd, end + 1) == 0);
+    }
+  }
+  close(fd);
+}
+
+}  // namespace xlog::tools

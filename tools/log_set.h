@@ -1,0 +1,42 @@
+// Which files make up a run, and what their companions say.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace xlog::tools {
+
+struct GpuInfo {
+  std::string uuid;
+  std::string name;
+  uint64_t total_bytes = 0;
+  uint64_t limit_bytes = UINT64_MAX;
+};
+
+// One process's log.
+struct ProcessLog {
+  std::string csv;  // path
+  std::string stem;
+  std::string program;
+  std::string arguments;
+  std::string host;
+  uint64_t pid = 0;
+  uint64_t start_ns = 0;
+  std::map<uint64_t, GpuInfo> gpus;                // by the process's own ordinal
+  std::map<std::string, std::string> environment;  // that says how a framework allocates
+  bool has_run_info = false;
+};
+
+// Logs named by files and folders; with none, the newest run below the current folder. Companion files are read.
+// `problems` receives one line for each name that is no log.
+std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::vector<std::string>& problems);
+
+// The folder or file that a user would name for these logs.
+std::string name_of(const std::vector<ProcessLog>& logs);
+
+// Cuts the empty lines off the end of a log whose process could not do so itself (it was killed).
+void trim_log(const std::string& csv);
+
+}  // namespace xlog::tools

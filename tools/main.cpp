@@ -1,0 +1,163 @@
+// The command `xlog`: arguments here, everything else in the files beside.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "runtime/base/options.h"
+#include "tools/doctor.h"
+#include "tools/launch.h"
+#include "tools/report.h"
+
+namespace {
+
+using namespace xlog;
+using namespace xlog::tools;
+
+constexpr const char* kAbout =
+    "xlog: GPU memory under your control, in programs you cannot rebuild.\n\n"
+    "  xlog run -- COMMAND     run it, log every device memory call, end with who held the memory\n"
+    "  xlog report             read the newest log here\n";
+
+std::string options_help() {
+  std::string text = "Options of the library, as environment variables:\n\n";
+  for (const OptionRow& row : kOptions) {
+    text += "  " + std::string(row.name) + "  (" + std::string(row.form) + "; default " +
+            (row.fallback.empty() ? "empty" : std::string(row.fallback)) + ")\n      " + std::string(row.help) + '\n';
+  }
+  return text;
+}
+
+int report_command(const std::vector<std::string>& names, bool json, bool verify, const ReportStyle& style) {
+  std::vector<std::string> problems;
+  std::vector<ProcessLog> logs = find_logs(names, problems);
+  for (const std::string& each : problems) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  if (logs.empty()) {
+    return 2;
+  }
+  Report report = analyse(std::move(logs), {});
+  if (verify) {
+    for (const std::string& each : report.contradictions) {
+      std::cout << each << '\n';
+    }
+    for (const std::string& each : report.problems) {
+      std::cout << each << '\n';
+    }
+    uint64_t live = 0;
+    for (const GpuReport& gpu : report.gpus) {
+      live += gpu.live;
+    }
+    std::cout << report.rows << " rows, " << report.contradiction_count << " contradictions, " << report.foreign_rows << " foreign, "
+              << report.lost << " lost, live at the end " << live << " bytes\n";
+    return report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? 0 : 1;
+  }
+  std::cout << (json ? report_json(report) : report_text(report, style)) << std::flush;
+  return report.problems.size() == report.logs.size() || !problems.empty() ? 2 : 0;
+}
+
+int env_command(LaunchOptions options) {
+  std::string library = library_path();
+  std::string folder;
+  if (library.empty()) {
+    std::cerr << "xlog: libxlog.so is neither beside this command nor in ../lib\n";
+    return 2;
+  }
+  for (const auto& [name, value] : launch_environment(options, folder)) {
+    if (name == "LD_PRELOAD") {
+      std::cout << "export LD_PRELOAD='" << library << "'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n";
+    } else if (!folder.empty() && name == "XLOG_LOG") {
+      std::cout << "export XLOG_LOG='" << std::filesystem::absolute("xlog.logs").string() << "/%h.%p.csv'\n";
+    } else {
+      std::cout << "export " << name << "='" << value << "'\n";
+    }
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  std::vector<std::string> complaints;
+  check_environment(complaints);
+  for (const std::string& each : complaints) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  SizeSpec limit;
+  if (!options.limit.empty() && parse_size(options.limit, limit) == SizeError::none && !limit.is_share) {
+    std::cout << "# the limit is " << limit.bytes << " bytes a GPU\n";
+  }
+  return complaints.empty() ? 0 : 2;
+}
+
+int doctor_command(const std::vector<std::string>& command) {
+  bool good = true;
+  for (const Finding& each : examine(command)) {
+    std::cout << (each.good ? "  ok  " : "  NO  ") << each.text << '\n';
+    good = good && each.good;
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{kAbout};
+  app.set_help_all_flag("--help-all");
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  LaunchOptions launch_options;
+  auto* run = app.add_subcommand("run", "run a program under the library");
+  run->add_option("--limit,--budget", launch_options.limit, "limit of device memory a GPU: 8G, 50%, 0=8G,1=4G");
+  run->add_option("--backend", launch_options.backend, "native or direct");
+  run->add_flag("--no-log", launch_options.no_log, "write no log");
+  run->add_flag("--quiet", launch_options.quiet, "say nothing at the end");
+  run->add_option("command", launch_options.command, "the program and its arguments, after --")->required();
+  run->positionals_at_end();
+
+  std::vector<std::string> names;
+  bool json = false;
+  bool verify = false;
+  ReportStyle style;
+  auto* report = app.add_subcommand("report", "what held the memory: newest log here, or the ones named");
+  report->add_flag("--json", json, "for machines");
+  report->add_flag("--all-frames", style.all_frames, "whole stacks");
+  report->add_option("--top", style.top, "stacks a section")->default_val(5);
+  report->add_flag("--verify", verify, "check that the log agrees with itself; exit 1 when it does not");
+  report->add_option("log", names, "folders or .csv files");
+
+  auto* env = app.add_subcommand("env", "print the exports for a job script");
+  env->add_option("--limit,--budget", launch_options.limit, "as for run");
+  env->add_option("--backend", launch_options.backend, "as for run");
+  env->add_flag("--no-log", launch_options.no_log, "as for run");
+
+  std::vector<std::string> command;
+  auto* doctor = app.add_subcommand("doctor", "would the library load into a program, and what would it see");
+  doctor->add_option("command", command, "the program, after --");
+
+  auto* help = app.add_subcommand("help", "the options of the library");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    int code = app.exit(error, std::cout, std::cerr);
+    return code == 0 ? 0 : 2;
+  }
+  try {
+    if (*run) {
+      return launch(launch_options);
+    }
+    if (*report) {
+      return report_command(names, json, verify, style);
+    }
+    if (*env) {
+      return env_command(launch_options);
+    }
+    if (*doctor) {
+      return doctor_command(command);
+    }
+    if (*help) {
+      std::cout << app.help() << '\n' << options_help();
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "xlog: " << error.what() << '\n';
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/format.h"
+#include "tools/report.h"
+
+namespace xlog::tools {
+
+namespace {
+
+const Stack* stack_of(const Report& report, const StackKey& where) { return report.stacks[where.process].find(where.stack); }
+
+std::string cache_name(const Report& report, const StackKey& where) {
+  const Stack* stack = stack_of(report, where);
+  return stack != nullptr ? cache_of(*stack, report.logs[where.process].environment) : "";
+}
+
+std::string gpu_title(const GpuReport& gpu) {
+  std::string title = "GPU " + std::to_string(gpu.ordinal);
+  return gpu.info.name.empty() ? title : title + " (" + gpu.info.name + ")";
+}
+
+class TextReport {
+ public:
+  TextReport(const Report& report, const ReportStyle& style) : report_(report), style_(style) {}
+
+  std::string write() {
+    line(verdict(report_));
+    about_the_log();
+    for (const GpuReport& gpu : report_.gpus) {
+      peak(gpu);
+      refusals(gpu);
+    }
+    leaks();
+    exits();
+    time();
+    sizes();
+    splits();
+    next();
+    return std::move(out_);
+  }
+
+ private:
+  void line(const std::string& text) { out_ += text + '\n'; }
+  void heading(const std::string& text) { line("\n" + text); }
+
+  void frames(const StackKey& where, const std::string& indent) {
+    const Stack* stack = stack_of(report_, where);
+    if (stack == nullptr) {
+      line(indent + "(no stack)");
+      return;
+    }
+    std::string cache = cache_of(*stack, report_.logs[where.process].environment);
+    if (!cache.empty()) {
+      line(indent + cache + ": what is inside is not visible");
+    }
+    std::vector<const Frame*> shown = visible_frames(*stack, style_.all_frames);
+    size_t n = style_.all_frames ? shown.size() : std::min(style_.frames, shown.size());
+    for (size_t i = 0; i < n; ++i) {
+      line(indent + name_of(*shown[i]) + "  " + where_of(*shown[i]));
+    }
+  }
+
+  void holders(const std::vector<Holder>& list, uint64_t whole) {
+    uint64_t rest = whole;
+    for (const Holder& each : list) {
+      line("  " + size_text(each.bytes) + "  " + share_text(each.bytes, whole) + "  " + plural(each.blocks, "block"));
+      frames(each.where, "      ");
+      rest -= std::min(rest, each.bytes);
+    }
+    if (rest != 0 && !list.empty()) {
+      line("  " + size_text(rest) + "  " + share_text(rest, whole) + "  in other places");
+    }
+  }
+
+  void about_the_log() {
+    for (const std::string& each : report_.problems) {
+      line("note: " + each);
+    }
+    for (size_t i = 0; i < report_.logs.size(); ++i) {
+      if (report_.cut[i]) {
+        line("note: " + report_.logs[i].csv + ": the last row is not whole; read up to there");
+      }
+    }
+    auto open_ended = static_cast<uint64_t>(std::count(report_.ended.begin(), report_.ended.end(), false));
+    if (open_ended != 0 && report_.rows != 0) {
+      line("note: " + (report_.logs.size() == 1 ? std::string("the log ends") : plural(open_ended, "log") + " end") +
+           " without an end mark: the process was killed, or is running; what is live is live at that moment");
+    }
+    if (report_.lost != 0) {
+      line("note: " + plural(report_.lost, "row") + " lost (disk full, a size limit, or XLOG_LOG_MAX): figures after that are too low or too high");
+    }
+    if (report_.foreign_rows != 0) {
+      line("note: " + plural(report_.foreign_rows, "line") + " not of this log skipped");
+    }
+    if (report_.ended_unseen != 0) {
+      line("note: " + plural(report_.ended_unseen, "block") + " freed out of sight (by a route that is not covered)");
+    }
+    if (report_.contradiction_count != 0) {
+      line("note: the log contradicts itself in " + plural(report_.contradiction_count, "place") + " (xlog report --verify lists them)");
+    }
+  }
+
+  void peak(const GpuReport& gpu) {
+    if (gpu.peak == 0) {
+      return;
+    }
+    std::string text = gpu_title(gpu) + ": peak " + size_text(gpu.peak);
+    if (gpu.info.limit_bytes != UINT64_MAX) {
+      text += ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
+    } else if (gpu.info.total_bytes != 0) {
+      text += ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
+    }
+    heading(text + ", " + time_text(gpu.peak_time - report_.first_time) + " after the first call; held by");
+    holders(largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, style_.top), gpu.peak);
+  }
+
+  void refusals(const GpuReport& gpu) {
+    if (gpu.refusals == 0) {
+      return;
+    }
+    heading(gpu_title(gpu) + ": " + plural(gpu.refusals, "request") + " refused for want of memory");
+    size_t shown = 0;
+    for (const Refusal& each : gpu.refused) {
+      if (shown++ == 3) {
+        break;
+      }
+      bool by_limit = each.message.starts_with("out of budget");
+      line("  " + time_text(each.time - report_.first_time) + ": asked for " +
+           (each.requested == kNone ? "more than 64 bits hold" : size_text(each.requested)) + ", in use " + size_text(each.live) +
+           ", refused by " + (by_limit ? "the limit (XLOG_BUDGET)" : "the driver"));
+      frames({each.process, each.stack}, "      ");
+      if (!each.holders.empty() && each.live != 0) {
+        line("    in use then:");
+        std::vector<Holder> top(each.holders.begin(), each.holders.begin() + static_cast<long>(std::min(style_.top, each.holders.size())));
+        holders(top, each.live);
+      }
+    }
+  }
+
+  void by_group(const std::string& title, uint64_t Group::*bytes, uint64_t Group::*blocks) {
+    for (const GpuReport& gpu : report_.gpus) {
+      uint64_t whole = 0;
+      for (const auto& [where, group] : gpu.stacks) {
+        whole += group.*bytes;
+      }
+      if (whole != 0) {
+        heading(gpu_title(gpu) + ": " + size_text(whole) + " " + title);
+        holders(largest(gpu.stacks, bytes, blocks, style_.top), whole);
+      }
+    }
+  }
+
+  void leaks() { by_group("never freed", &Group::live, &Group::live_blocks); }
+  void exits() { by_group("freed only at exit", &Group::freed_at_exit, &Group::freed_at_exit_blocks); }
+
+  void time() {
+    uint64_t wall = report_.last_time - report_.first_time;
+    if (report_.calls == 0 || report_.call_ns == 0) {
+      return;
+    }
+    heading("Time in allocation calls: " + time_text(report_.call_ns) + " in " + plural(report_.calls, "call") + ", " +
+            share_text(report_.call_ns, wall) + " of the time from first to last");
+    std::vector<std::pair<StackKey, StackTime>> all(report_.time.begin(), report_.time.end());
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : a.first < b.first;
+    });
+    for (size_t i = 0; i < std::min(all.size(), style_.top) && all[i].second.ns * 100 >= report_.call_ns; ++i) {
+      line("  " + time_text(all[i].second.ns) + "  " + share_text(all[i].second.ns, report_.call_ns) + "  " +
+           plural(all[i].second.calls, "call") + ", " + time_text(all[i].second.ns / all[i].second.calls) + " each");
+      frames(all[i].first, "      ");
+    }
+  }
+
+  void sizes() {
+    uint64_t most = *std::max_element(report_.sizes.begin(), report_.sizes.end());
+    if (most == 0) {
+      return;
+    }
+    heading("Sizes requested");
+    for (size_t i = 0; i < report_.sizes.size(); ++i) {
+      if (report_.sizes[i] != 0) {
+        std::string bar(static_cast<size_t>(1 + 39 * report_.sizes[i] / most), '#');
+        std::string label = i == 64 ? size_text(uint64_t{1} << 63) + " and more" : "below " + size_text(uint64_t{1} << i);
+        line("  " + label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + count_text(report_.sizes[i]) + "  " + bar);
+      }
+    }
+  }
+
+  void splits() {
+    for (const GpuReport& gpu : report_.gpus) {
+      if (gpu.kinds.size() > 1 || gpu.threads.size() > 1 || report_.gpus.size() > 1) {
+        heading(gpu_title(gpu) + ": " + plural(gpu.allocations, "allocation") + (gpu.failed != 0 ? ", " + count_text(gpu.failed) + " failed" : ""));
+      }
+      if (gpu.kinds.size() > 1) {
+        for (const auto& [name, group] : gpu.kinds) {
+          line("  kind " + name + ": " + plural(group.allocations, "allocation") + ", " + size_text(group.at_peak) + " at the peak");
+        }
+      }
+      if (gpu.threads.size() > 1) {
+        std::vector<std::pair<std::pair<size_t, uint64_t>, Group>> all(gpu.threads.begin(), gpu.threads.end());
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.at_peak > b.second.at_peak; });
+        for (size_t i = 0; i < std::min(all.size(), 2 * style_.top); ++i) {
+          auto name = report_.thread_names.find(all[i].first);
+          line("  thread " + std::to_string(all[i].first.second) +
+               (name != report_.thread_names.end() && !name->second.empty() ? " (" + name->second + ")" : "") + ": " +
+               plural(all[i].second.allocations, "allocation") + ", " + size_text(all[i].second.at_peak) + " at the peak");
+        }
+      }
+    }
+  }
+
+  void next() {
+    if (report_.rows == 0) {
+      return;
+    }
+    std::string name = name_of(report_.logs);
+    bool refused = std::any_of(report_.gpus.begin(), report_.gpus.end(), [](const GpuReport& g) { return g.refusals != 0; });
+    if (!style_.all_frames && !report_.stacks.empty() && report_.stacks[0].size() != 0) {
+      line("\nNext: xlog report --all-frames " + name + (refused ? "   (whole stacks of what held the memory)" : "   (whole stacks)"));
+    } else {
+      line("\nNext: xlog report --json " + name + "   (for machines)");
+    }
+  }
+
+  const Report& report_;
+  const ReportStyle& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string report_text(const Report& report, const ReportStyle& style) { return TextReport(report, style).write(); }
+
+std::string holder_name(const Report& report, const StackKey& where) {
+  std::string cache = cache_name(report, where);
+  if (!cache.empty()) {
+    return cache + " (what is inside is not visible)";
+  }
+  const Stack* stack = stack_of(report, where);
+  if (stack == nullptr || stack->frames.empty()) {
+    return "(no stack)";
+  }
+  const Frame& first = *visible_frames(*stack, false).front();
+  return name_of(first) + "  " + where_of(first);
+}
+
+std::string verdict(const Report& report) {
+  if (report.rows == 0) {
+    return "No device memory call is in the log.";
+  }
+  uint64_t refusals = 0;
+  uint64_t leaked = 0;
+  const GpuReport* highest = nullptr;
+  for (const GpuReport& gpu : report.gpus) {
+    refusals += gpu.refusals;
+    leaked += gpu.live;
+    if (highest == nullptr || gpu.peak > highest->peak) {
+      highest = &gpu;
+    }
+  }
+  std::string text;
+  if (refusals != 0) {
+    text = "Out of memory: " + plural(refusals, "request") + " refused.";
+  }
+  if (highest != nullptr && highest->peak != 0) {
+    auto top = largest(highest->stacks, &Group::at_peak, &Group::blocks_at_peak, 1);
+    text += (text.empty() ? "" : " ") + std::string("Peak ") + size_text(highest->peak) + " on GPU " + std::to_string(highest->ordinal);
+    if (!top.empty()) {
+      text += ", " + share_text(top[0].bytes, highest->peak) + " of it held by " + holder_name(report, top[0].where);
+    }
+    text += '.';
+  }
+  if (leaked != 0) {
+    text += " " + size_text(leaked) + " never freed.";
+  } else if (highest != nullptr) {
+    text += " Everything was freed.";
+  }
+  return text.empty() ? "No memory was allocated." : text;
+}
+
+std::string summary_text(const Report& report, const std::string& ending, uint64_t wall_ns, const std::string& where) {
+  std::string out;
+  size_t lines = 0;
+  auto line = [&](const std::string& text) {
+    if (lines++ < 9) {
+      out += "xlog: " + text + '\n';
+    }
+  };
+  if (!ending.empty()) {
+    line(ending);
+  }
+  for (const GpuReport& gpu : report.gpus) {
+    if (gpu.peak != 0) {
+      line(gpu_title(gpu) + ": peak " + size_text(gpu.peak) +
+           (gpu.info.limit_bytes != UINT64_MAX ? " of " + size_text(gpu.info.limit_bytes) + " allowed" : "") + ", " +
+           (gpu.live != 0 ? size_text(gpu.live) + " never freed" : "everything freed") + "; at the peak:");
+      for (const Holder& each : largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, report.gpus.size() > 1 ? 1 : 3)) {
+        line("  " + size_text(each.bytes) + "  " + share_text(each.bytes, gpu.peak) + "  " + holder_name(report, each.where));
+      }
+    }
+    if (gpu.refusals != 0) {
+      const Refusal& first = gpu.refused.front();
+      line(gpu_title(gpu) + ": " + plural(gpu.refusals, "request") + " refused for want of memory; the first asked for " +
+           (first.requested == kNone ? "more than there is" : size_text(first.requested)) + " with " + size_text(first.live) + " in use");
+    }
+  }
+  if (report.rows == 0) {
+    line("no device memory call was seen (xlog doctor -- COMMAND says what would be)");
+  } else if (report.call_ns != 0) {
+    line("allocation calls: " + plural(report.calls, "call") + ", " + time_text(report.call_ns) + ", " +
+         share_text(report.call_ns, wall_ns) + " of wall time");
+  }
+  if (report.lost != 0) {
+    out += "xlog: " + plural(report.lost, "row") + " not logged (see the report)\n";
+  }
+  if (!where.empty() && report.rows != 0) {
+    out += "xlog: log in " + where + "\nxlog: next: xlog report " + where + '\n';
+  }
+  return out;
+}
+
+}  // namespace xlog::tools
