@@ -151,7 +151,7 @@ void Runtime::put_run_info(TextSink& out) noexcept {
   put_key(out, "host");
   put_string(out, host.nodename);
   put_key(out, "start_ns");
-  out.decimal(thread_time());
+  out.decimal(wall_time(steady_time()));
   put_key(out, "driver_version");
   out.decimal(static_cast<uint64_t>(driver_version));
   put_key(out, "gpus");

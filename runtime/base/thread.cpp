@@ -41,13 +41,14 @@ static uint64_t read_clock(clockid_t clock) noexcept {
 
 uint64_t steady_time() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
-uint64_t thread_time() noexcept {
-  uint64_t now = read_clock(CLOCK_REALTIME);
-  if (now < this_thread.last_time) {
-    now = this_thread.last_time;  // the wall clock was set back
+uint64_t wall_time(uint64_t steady) noexcept {
+  static constinit std::atomic<uint64_t> offset{0};
+  uint64_t known = offset.load(std::memory_order_relaxed);
+  if (known == 0) {
+    uint64_t fresh = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+    known = offset.compare_exchange_strong(known, fresh, std::memory_order_relaxed) ? fresh : known;
   }
-  this_thread.last_time = now;
-  return now;
+  return known + steady;
 }
 
 }  // namespace xlog

@@ -12,7 +12,6 @@ struct ThreadLocal {
   uint32_t tid;           // kernel's thread id, 0 until asked for
   uint32_t fork_age;      // of the process in which `tid` was read
   uint32_t name_calls;    // calls since `name` was read
-  uint64_t last_time;     // ns since the epoch, of the thread's last row
   uint32_t unwind_epoch;  // of the loaded modules, when the unwinder's cache was last known good
   uint32_t name_size;
   char name[16];
@@ -24,10 +23,11 @@ extern constinit thread_local ThreadLocal this_thread __attribute__((tls_model("
 uint32_t thread_id() noexcept;
 // The name that the program gave the thread (pthread_setname_np). Read again every 256 calls.
 std::string_view thread_name() noexcept;
-// Nanoseconds since the epoch; never backwards within a thread.
-uint64_t thread_time() noexcept;
 // Nanoseconds of a steady clock, for durations.
 uint64_t steady_time() noexcept;
+// A steady time as nanoseconds since the epoch: the wall clock as it was when the process first asked, carried on by the
+// steady clock, so that it is never set back.
+uint64_t wall_time(uint64_t steady) noexcept;
 
 // Marks the thread as inside the library. A call that arrives while `nested()` comes from a signal handler, from
 // another interposer or from the driver, and belongs to the call that is already being served.

@@ -53,7 +53,7 @@ bool is_stream_path(const char* path) noexcept {
 
 // Lost rows are counted in the file, in a row of fixed width whose place is claimed while there is room.
 void put_lost_row(TextSink& out, uint64_t lost) noexcept {
-  out.decimal(thread_id(), 10).put(',').decimal(thread_time(), 19).put(',').put(action::lost).put(",,");
+  out.decimal(thread_id(), 10).put(',').decimal(wall_time(steady_time()), 19).put(',').put(action::lost).put(",,");
   out.decimal(lost, 20).put(",,,,,0,,,,ok,,,,,\n");
 }
 
@@ -182,6 +182,9 @@ void Recorder::stamp(Event& event) noexcept {
   event.thread_name = thread_name();
   event.tag = config_.options->tag.view();
   event.query_id = config_.options->query_id.view();
+  if (event.time == 0) {
+    event.time = wall_time(steady_time());
+  }
 }
 
 void Recorder::record(Event& event) noexcept {
@@ -192,7 +195,6 @@ void Recorder::record(Event& event) noexcept {
     return;
   }
   stamp(event);
-  event.time = thread_time();
   RowHead head;
   RowTail tail;
   put_row_head(head, event);
@@ -205,39 +207,44 @@ void Recorder::record(Event& event) noexcept {
   }
 }
 
-void Recorder::hold(Event& event, HeldRow& out) noexcept {
+void Recorder::hold(Event& event, HeldRow& out, RowText& text) noexcept {
   if (!ensure_open()) {
     return;
   }
   stamp(event);
-  event.time = thread_time();
   event.result = "ok";
   event.elapsed_ns = 0;
-  RowHead head;
-  RowTail tail;
-  put_row_head(head, event);
-  put_row_tail(tail, event, kHeldDigits);
-  out.claimed = claim(head.size() + tail.size(), out.place, out.seq);
+  put_row_head(text.head, event);
+  put_row_tail(text.tail, event, kHeldDigits, &out.elapsed_at);
+  out.claimed = claim(text.head.size() + text.tail.size(), out.place, out.seq);
+  out.time = event.time;
+  out.live_bytes = event.live_bytes;
 }
 
-void Recorder::complete(Event& event, const HeldRow& held, bool as_held) noexcept {
+void Recorder::complete(Event& event, const HeldRow& held, RowText* text, bool as_held) noexcept {
   if (!held.claimed) {
     return;
   }
   stamp(event);
   constexpr uint64_t kMostElapsed = 999'999'999'999;
   event.seq = held.seq;
-  RowHead head;
-  RowTail tail;
   Text<20> seq;
   seq.decimal(held.seq);
   if (as_held) {
     event.elapsed_ns = event.elapsed_ns < kMostElapsed ? event.elapsed_ns : kMostElapsed;
-    put_row_head(head, event);
-    put_row_tail(tail, event, kHeldDigits);
-    file_.fill(held.place, head.view(), seq.view(), tail.view());
+    RowText fresh;
+    if (text == nullptr) {
+      text = &fresh;
+      put_row_head(text->head, event);
+      put_row_tail(text->tail, event, kHeldDigits);
+    } else {
+      TextSink(text->tail.data() + held.elapsed_at, kHeldDigits).decimal(event.elapsed_ns, kHeldDigits);
+    }
+    file_.fill(held.place, text->head.view(), seq.view(), text->tail.view());
     return;
   }
+  RowHead head;
+  RowTail tail;
   Event note;
   note.thread = event.thread;
   note.time = event.time;
@@ -246,7 +253,7 @@ void Recorder::complete(Event& event, const HeldRow& held, bool as_held) noexcep
   put_row_head(head, note);
   put_row_tail(tail, note);
   size_t used = head.size() + seq.size() + tail.size();
-  Text<3072> padded;
+  Text<3072> padded;  // the rest of the place stays empty lines
   padded.put(tail.view());
   for (; used < held.place.size; ++used) {
     padded.put('\n');

@@ -17,10 +17,17 @@
 
 namespace xlog {
 
+// The text of a row that is claimed before its call and filled after it: all but the duration is known before.
+struct RowText {
+  RowHead head;
+  RowTail tail;
+};
+
 // A row whose place and `seq` are claimed and whose call has not returned.
 struct HeldRow {
   LogPlace place;
   uint64_t seq = 0;
+  uint32_t elapsed_at = 0;  // where the duration's digits stand in the row's tail
   uint64_t time = 0;        // the event's, at the claim
   uint64_t live_bytes = 0;  // the event's, at the claim
   bool claimed = false;
@@ -51,9 +58,10 @@ class Recorder {
   void record(Event& event) noexcept;
   // For an event whose call is about to be made: claims its place now. `complete` fills it. The tag, query id and
   // thread columns are filled in by the recorder.
-  void hold(Event& event, HeldRow& out) noexcept;
+  // `text` keeps the row until then; without it the row is made anew, from an event with the same contents.
+  void hold(Event& event, HeldRow& out, RowText& text) noexcept;
   // `as_held`: the call did what the row says. Otherwise the place is marked `retracted` and the event gets a new row.
-  void complete(Event& event, const HeldRow& held, bool as_held) noexcept;
+  void complete(Event& event, const HeldRow& held, RowText* text, bool as_held) noexcept;
 
   // End mark; cuts the file to its length. Rows may still follow.
   void begin_exit() noexcept;

@@ -93,13 +93,16 @@ void put_row_head(TextSink& out, const Event& e) noexcept {
   out.put(',');
 }
 
-void put_row_tail(TextSink& out, const Event& e, unsigned min_elapsed_digits) noexcept {
+void put_row_tail(TextSink& out, const Event& e, unsigned min_elapsed_digits, uint32_t* elapsed_at) noexcept {
   out.put(',');
   put_number(out, e.generation);
   out.put(e.kind).put(',').put(e.api).put(',').put(e.result).put(',');
   put_field(out, e.message);
   out.put(',');
   put_number(out, e.live_bytes);
+  if (elapsed_at != nullptr) {
+    *elapsed_at = static_cast<uint32_t>(out.size());
+  }
   if (e.elapsed_ns != kNone) {
     out.decimal(e.elapsed_ns, min_elapsed_digits);
   }

@@ -13,8 +13,8 @@ using RowHead = Text<1280>;
 using RowTail = Text<1600>;
 void put_row_head(TextSink& out, const Event& event) noexcept;
 // With its newline. `min_elapsed_digits` pads elapsed_ns with zeros, for a row whose length must be known before its
-// duration is.
-void put_row_tail(TextSink& out, const Event& event, unsigned min_elapsed_digits = 1) noexcept;
+// duration is; where they stand goes to `elapsed_at`.
+void put_row_tail(TextSink& out, const Event& event, unsigned min_elapsed_digits = 1, uint32_t* elapsed_at = nullptr) noexcept;
 
 void put_header(TextSink& out) noexcept;
 

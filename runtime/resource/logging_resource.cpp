@@ -17,7 +17,9 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   event.stack_id = recorder_.stack_id(request.caller);
   uint64_t start = steady_time();
   Status status = inner_.allocate(request, out);
-  event.elapsed_ns = steady_time() - start;
+  uint64_t end = steady_time();
+  event.elapsed_ns = end - start;
+  event.time = wall_time(end);
   event.action = action::allocate;
   event.device = device_;
   event.stream = stream_column(request.kind == Kind::async || request.kind == Kind::pool, request.stream);
@@ -61,8 +63,10 @@ Status LoggingResource::deallocate(const DeviceBlock& block, const FreeRequest& 
   event.stream = stream_column(request.ordered, request.stream);
   event.live_bytes = sub_live(block.bytes);
   HeldRow held;
-  recorder_.hold(event, held);
+  RowText text;
   uint64_t start = steady_time();
+  event.time = wall_time(start);
+  recorder_.hold(event, held, text);
   Status status = inner_.deallocate(block, request);
   event.elapsed_ns = steady_time() - start;
   Text<256> message;
@@ -72,7 +76,7 @@ Status LoggingResource::deallocate(const DeviceBlock& block, const FreeRequest& 
     put_status(message, status);
     event.message = message.view();
   }
-  recorder_.complete(event, held, status.ok());
+  recorder_.complete(event, held, &text, status.ok());
   return status;
 }
 
@@ -80,15 +84,13 @@ void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action
                                HeldRow& held) noexcept {
   Event event = describe(block, action, api);
   event.live_bytes = sub_live(block.bytes);
-  recorder_.hold(event, held);
-  held.time = event.time;
-  held.live_bytes = event.live_bytes;
+  RowText text;
+  recorder_.hold(event, held, text);
 }
 
 void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api,
                                    const HeldRow& held, CUresult result) noexcept {
   Event event = describe(block, action, api);
-  event.thread = thread_id();
   event.time = held.time;
   event.live_bytes = held.live_bytes;
   event.elapsed_ns = 0;
@@ -96,7 +98,7 @@ void LoggingResource::complete_end(const DeviceBlock& block, std::string_view ac
     event.live_bytes = add_live(block.bytes);
     event.result = result_name(result);
   }
-  recorder_.complete(event, held, result == CUDA_SUCCESS);
+  recorder_.complete(event, held, nullptr, result == CUDA_SUCCESS);
 }
 
 void LoggingResource::record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept {
