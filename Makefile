@@ -134,11 +134,11 @@ $(call obj,$(PLUGIN_SRC)): FLAGS = $(HOST) -Itests -fPIC
 $(B)/programs/%: $(B)/obj/tests/programs/%.cpp.o $(SIM)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -pthread -rdynamic -o $@ $< -L$(B)/sim -lcuda -ldl
-$(B)/programs/plugins/%.so: $(B)/obj/tests/programs/plugins/%.cpp.o
+	$(Q)$(CXX) -pthread -rdynamic -o $@ $< -Wl,--as-needed -L$(B)/sim -lcuda
+$(B)/programs/plugins/%.so: $(B)/obj/tests/programs/plugins/%.cpp.o $(SIM)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -shared -o $@ $<
+	$(Q)$(CXX) -shared -pthread -o $@ $< -Wl,--as-needed -L$(B)/sim -lcuda
 $(B)/bench/%: $(B)/obj/tests/bench/%.cpp.o $(NOOP)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -1,7 +1,6 @@
 // What dlsym.S asks: the answer for a listed name, in the scope that the program asked in.
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 
 #include <atomic>
 
@@ -25,10 +24,18 @@ void* call_next(void* handle, const char* name) noexcept {
   return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name);
 }
 
-void* handle_of(const void* address) noexcept {
+// A handle for a file that is loaded already. Its link map alone will not do: one that came as a dependency has no
+// search list of its own.
+void* open_loaded(const char* path) noexcept { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
+
+bool reaches(const void* caller, const char* name) noexcept {
   Dl_info info;
-  link_map* map = nullptr;
-  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
+  void* own = dladdr(caller, &info) != 0 && info.dli_fname != nullptr ? open_loaded(info.dli_fname) : nullptr;
+  bool found = own != nullptr && call_next(own, name) != nullptr;
+  if (own != nullptr) {
+    dlclose(own);
+  }
+  return found;
 }
 
 // The driver's answer to RTLD_DEFAULT is hidden behind our own export. Whether the caller's scope reaches the driver is
@@ -42,14 +49,18 @@ void* find_behind_us(const char* name, const void* caller) noexcept {
   if (call_next(RTLD_DEFAULT, kUnlisted) != nullptr) {
     return found;
   }
-  void* own = handle_of(caller);
-  return own != nullptr && call_next(own, kUnlisted) != nullptr ? found : nullptr;
+  return reaches(caller, kUnlisted) ? found : nullptr;
 }
 
 // NULL, with dlerror saying so: the name is looked for where it cannot be.
 void* fail(const char* name) noexcept {
-  void* loader = handle_of(xlog_find_dlsym());
-  return loader != nullptr ? call_next(loader, name) : nullptr;
+  static constinit std::atomic<void*> libc{nullptr};  // kept: closing it would take the message back
+  void* handle = libc.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    handle = open_loaded("libc.so.6");
+    libc.store(handle, std::memory_order_release);
+  }
+  return handle != nullptr ? call_next(handle, name) : nullptr;
 }
 
 }  // namespace

@@ -20,10 +20,8 @@ struct Fault {
   unsigned long seen = 0;
 };
 
-std::vector<Fault>& faults() {
-  static std::vector<Fault> all = [] {
+std::vector<Fault> parse_faults(const char* text) {
     std::vector<Fault> list;
-    const char* text = std::getenv("XLOG_SIM_FAIL");
     for (const char* at = text; at != nullptr && *at != '\0';) {
       const char* colon = std::strchr(at, ':');
       if (colon == nullptr) {
@@ -38,8 +36,11 @@ std::vector<Fault>& faults() {
       at = end != nullptr && *end == ',' ? end + 1 : nullptr;
     }
     return list;
-  }();
-  return all;
+}
+
+std::vector<Fault>& faults() {
+  static auto* all = new std::vector<Fault>(parse_faults(std::getenv("XLOG_SIM_FAIL")));
+  return *all;
 }
 
 CUresult injected(const char* name) {
@@ -54,7 +55,12 @@ CUresult injected(const char* name) {
   return CUDA_SUCCESS;
 }
 
-void note_call(const char* name) { Driver::get().last_call = name; }
+// Of the calls that make and end memory: the library makes others of its own.
+void note_call(const char* name) {
+  if (std::strncmp(name, "cuMemAlloc", 10) == 0 || std::strncmp(name, "cuMemFree", 9) == 0) {
+    Driver::get().last_call = name;
+  }
+}
 
 }  // namespace
 
@@ -122,12 +128,18 @@ Stream* Call::stream(CUstream handle) const {
 
 using namespace sim;
 
-// For tests: the ABI name of the driver function that was called last.
+// For tests: the ABI name of the last driver function that made or ended memory.
 SIM_EXPORT const char* xlog_sim_last_call() {
   static thread_local std::string copy;
   std::lock_guard guard(Driver::get().lock);
   copy = Driver::get().last_call;
   return copy.c_str();
+}
+
+// For tests: faults from now on, as in XLOG_SIM_FAIL.
+SIM_EXPORT void xlog_sim_set_faults(const char* text) {
+  std::lock_guard guard(Driver::get().lock);
+  faults() = parse_faults(text);
 }
 
 SIM_EXPORT CUresult cuInit(unsigned flags) {
