@@ -14,7 +14,10 @@ namespace xlog {
 class Entry {
  public:
   explicit Entry(Row row) noexcept : saved_errno_(errno), real_(real_of(row)) {
-    if (!ReentryGuard::nested() && real_ != nullptr) {
+    if (ReentryGuard::nested()) {
+      void* driver = driver_of(row);
+      real_ = driver != nullptr ? driver : real_;
+    } else if (real_ != nullptr) {
       runtime_ = open();
     }
   }

@@ -19,24 +19,23 @@ constexpr const char* kNames[kRows] = {
 constexpr size_t kDefinitions = 4;
 
 struct Known {
-  std::atomic<void*> real;  // that we call
+  std::atomic<void*> real;    // that we call: the next one in the search order
+  std::atomic<void*> driver;  // the driver's own
   std::atomic<void*> seen[kDefinitions];
 };
 constinit Known known[kRows] = {};
 
-bool is_driver(const void* address) noexcept { return file_of(address).file_name().starts_with("libcuda.so"); }
+bool is_driver(const LoadedFile& file) noexcept { return file.file_name().starts_with("libcuda.so"); }
 
-void note(Known& row, void* address) noexcept {
+void note(Known& row, void* address, bool driver) noexcept {
   for (auto& each : row.seen) {
     void* empty = nullptr;
     if (each.load(std::memory_order_acquire) == address || each.compare_exchange_strong(empty, address) || empty == address) {
       break;
     }
   }
-  // Another interposer is called before the driver, so that it too sees the call.
-  void* current = row.real.load(std::memory_order_acquire);
-  if (current == nullptr || (current != address && is_driver(current) && !is_driver(address))) {
-    row.real.store(address, std::memory_order_release);
+  if (driver) {
+    row.driver.store(address, std::memory_order_release);
   }
 }
 
@@ -70,15 +69,22 @@ void adopt_file_of(const void* address) noexcept {
   for (size_t i = 0; i < kRows; ++i) {
     void* found = file.find(kNames[i]);
     if (found != nullptr) {
-      note(known[i], found);
+      note(known[i], found, is_driver(file));
     }
   }
 }
 
 void adopt_definition(Row row, void* address) noexcept {
-  note(known[static_cast<size_t>(row)], address);
+  Known& entry = known[static_cast<size_t>(row)];
+  bool driver = is_driver(file_of(address));
+  note(entry, address, driver);
   adopt_file_of(address);
+  if (!driver) {  // an interposer's, from its own dlsym: it is called before the driver, so that it too sees the call
+    entry.real.store(address, std::memory_order_release);
+  }
 }
+
+void* driver_of(Row row) noexcept { return known[static_cast<size_t>(row)].driver.load(std::memory_order_acquire); }
 
 void* real_of(Row row) noexcept {
   Known& entry = known[static_cast<size_t>(row)];
@@ -89,8 +95,13 @@ void* real_of(Row row) noexcept {
       real = other_definition(kNames[static_cast<size_t>(row)]);
     }
     if (real != nullptr) {
-      note(entry, real);
       adopt_file_of(real);
+      LoadedFile driver = driver_file();
+      void* own = driver ? driver.find(kNames[static_cast<size_t>(row)]) : nullptr;
+      if (own != nullptr) {
+        adopt_file_of(own);
+      }
+      entry.real.store(real, std::memory_order_release);
     }
   }
   return real;
@@ -114,7 +125,9 @@ void forget_unloaded() noexcept {
       void* seen = each.load(std::memory_order_acquire);
       if (seen != nullptr && !file_of(seen)) {
         each.store(nullptr, std::memory_order_release);
-        row.real.compare_exchange_strong(seen, nullptr);
+        void* gone = seen;
+        row.real.compare_exchange_strong(gone, nullptr);
+        row.driver.compare_exchange_strong(seen, nullptr);
       }
     }
   }

@@ -26,6 +26,9 @@ void* entry_of(Row row) noexcept;
 
 // What our entry forwards to: what the next one in the search order gave. nullptr when there is none.
 void* real_of(Row row) noexcept;
+// The driver's own, past every interposer; nullptr when no driver is known. For calls that come back to us while one of
+// ours is being served: some libraries export the driver's names and forward to what dlsym gives them, which is us.
+void* driver_of(Row row) noexcept;
 // Takes note of a file that defines listed functions: the driver, or another interposer between us and it.
 void adopt_file_of(const void* address) noexcept;
 // The same, for an address that dlsym gave for a listed name (an interposer's may be no export of its file).

@@ -170,7 +170,8 @@ class Analyser {
     }
   }
 
-  void take(size_t process, const Event& event) {
+  void take(size_t process, Event event) {
+    event.stack_id = report_.stacks[process].canonical(event.stack_id);
     if (event.action == action::lost) {
       report_.lost += event.bytes != kNone ? event.bytes : 0;
       return;

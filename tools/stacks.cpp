@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "runtime/record/event.h"
@@ -60,7 +61,7 @@ void StackFile::read(const std::string& path) {
   while (at != text.npos && ++at < text.size()) {
     size_t end = text.find('\n', at);
     if (end == text.npos) {
-      return;  // cut
+      break;  // cut
     }
     if (line.split(text.substr(at, end - at)) && line.size() >= 8) {
       auto id = parse_decimal(line[0]);
@@ -79,7 +80,16 @@ void StackFile::read(const std::string& path) {
     }
     at = end;
   }
+  std::map<std::vector<const Frame*>, uint64_t> first;
+  for (const auto& [id, stack] : stacks_) {
+    if (id < (uint64_t{1} << 32)) {
+      canonical_.resize(std::max<size_t>(canonical_.size(), id + 1), kNone);
+      canonical_[id] = first.try_emplace(stack.frames, id).first->second;
+    }
+  }
 }
+
+uint64_t StackFile::canonical(uint64_t id) const { return id < canonical_.size() && canonical_[id] != kNone ? canonical_[id] : id; }
 
 bool StackFile::needs_names() const {
   for (const auto& [key, frame] : frames_) {

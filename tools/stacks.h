@@ -32,12 +32,15 @@ class StackFile {
   bool write(const std::string& path) const;
 
   [[nodiscard]] const Stack* find(uint64_t id) const;
+  // The lowest number of the same stack: a library that was unloaded in between gives it another.
+  [[nodiscard]] uint64_t canonical(uint64_t id) const;
   [[nodiscard]] size_t size() const { return stacks_.size(); }
   [[nodiscard]] bool needs_names() const;
 
  private:
   std::unordered_map<std::string, Frame> frames_;  // by module, build-id and offset
   std::map<uint64_t, Stack> stacks_;
+  std::vector<uint64_t> canonical_;  // by number
 };
 
 // `file:line` or the module, for people.

@@ -160,7 +160,11 @@ bool parse_option(const OptionRow& row, OptionLookup lookup, OptionComplaint com
   const char* found = lookup(row.name.data());
   std::string_view text = found != nullptr ? std::string_view(found) : row.fallback;
   Reason reason;
-  if (parse_value(text, field, reason)) {
+  // An empty limit is a forgotten one (XLOG_BUDGET=$UNSET), not the wish for none.
+  bool forgotten = row.strict && found != nullptr && is_blank(text);
+  if (forgotten) {
+    reason.put("it is empty");
+  } else if (parse_value(text, field, reason)) {
     return true;
   }
   Text<900> line;
