@@ -31,7 +31,7 @@ RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
 TOOL_SRC    := $(wildcard tools/*.cpp)
 SIM_SRC     := $(wildcard tests/sim/*.cpp)
-UNIT_SRC    := $(wildcard tests/unit/*.cpp)
+UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
 PROGRAM_SRC := $(wildcard tests/programs/*.cpp)
 PLUGIN_SRC  := $(wildcard tests/programs/plugins/*.cpp)
@@ -51,7 +51,7 @@ NOOP     := $(B)/noop/libcuda.so.1
 TESTS    := $(B)/unit_tests $(B)/preload_tests
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
+.PHONY: golden all demo check check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -172,6 +172,9 @@ demo: all $(SIM) $(B)/programs/demo  ## build all and run the main job: on the G
 
 check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
 	$(Q)tests/support/check.sh $(B)
+
+golden: $(B)/unit_tests  ## write the golden reports anew: look at the difference
+	$(Q)XLOG_GOLDEN=1 $(B)/unit_tests --run_test='golden*' || true
 
 bench: all $(NOOP) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)

@@ -20,8 +20,7 @@ struct DeviceFacts {
 
 class XlogDeviceRuntime {
  public:
-  XlogDeviceRuntime(const DriverApi& driver, const Options& options, Recorder& recorder, int ordinal,
-                    const DeviceFacts& facts) noexcept;
+  XlogDeviceRuntime(const DriverApi& driver, const Options& options, Recorder& recorder, int ordinal, const DeviceFacts& facts) noexcept;
   XlogDeviceRuntime(const XlogDeviceRuntime&) = delete;
   XlogDeviceRuntime& operator=(const XlogDeviceRuntime&) = delete;
 

@@ -51,11 +51,8 @@ bool Runtime::prepare(const DriverApi& driver) noexcept {
         folder_text_[0] = '\0';
       }
       strncpy(program_, program_invocation_short_name, sizeof program_ - 1);
-      recorder_.configure({.options = &options_,
-                           .folder = folder_text_,
-                           .program = program_,
-                           .run_info = write_run_info,
-                           .run_info_context = this});
+      recorder_.configure(
+          {.options = &options_, .folder = folder_text_, .program = program_, .run_info = write_run_info, .run_info_context = this});
       phase_.store(phase, std::memory_order_release);
     }
   }
@@ -129,16 +126,15 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       if (request.bytes == 0 || is_capturing(request.stream)) {
         return false;  // a graph's memory, or no memory
       }
-      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool)
-                                                  : devices_.of_stream(driver_, request.stream);
+      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream);
       driver_.cuCtxGetCurrent(&request.context);
       break;
     case Kind::foreign:
       return false;
   }
   XlogDeviceRuntime* target = device(request.device);
-  bool wants_pool = target != nullptr && request.kind == Kind::async &&
-                    (target->budget() != nullptr || options_.backend == Backend::direct);
+  bool wants_pool =
+      target != nullptr && request.kind == Kind::async && (target->budget() != nullptr || options_.backend == Backend::direct);
   if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
     driver_.cuDeviceGetMemPool(&request.pool, request.device);
   }
@@ -148,8 +144,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
   if (options_.backend == Backend::direct && request.kind == Kind::async) {
     CUmemoryPool standard = nullptr;
     bool from_default = driver_.cuDeviceGetDefaultMemPool != nullptr &&
-                        driver_.cuDeviceGetDefaultMemPool(&standard, request.device) == CUDA_SUCCESS &&
-                        standard == request.pool;
+                        driver_.cuDeviceGetDefaultMemPool(&standard, request.device) == CUDA_SUCCESS && standard == request.pool;
     // cuMemAlloc serves the current context's device, whatever the stream.
     request.as_plain = from_default && devices_.of_current(driver_) == request.device;
   }
@@ -165,8 +160,8 @@ CUresult Runtime::forward(const AllocationRequest& request, CUdeviceptr* dptr) n
     case Kind::async:
       return (per_thread ? driver_.cuMemAllocAsync_ptsz : driver_.cuMemAllocAsync)(dptr, request.bytes, stream);
     case Kind::pool:
-      return (per_thread ? driver_.cuMemAllocFromPoolAsync_ptsz : driver_.cuMemAllocFromPoolAsync)(dptr, request.bytes,
-                                                                                                  request.pool, stream);
+      return (per_thread ? driver_.cuMemAllocFromPoolAsync_ptsz : driver_.cuMemAllocFromPoolAsync)(dptr, request.bytes, request.pool,
+                                                                                                   stream);
     case Kind::plain:
     case Kind::foreign:
       break;

@@ -20,9 +20,7 @@ namespace {
 
 using DlsymCall = void* (*)(void*, const char*);
 
-void* call_next(void* handle, const char* name) noexcept {
-  return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name);
-}
+void* call_next(void* handle, const char* name) noexcept { return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name); }
 
 // A handle for a file that is loaded already. Its link map alone will not do: one that came as a dependency has no
 // search list of its own.

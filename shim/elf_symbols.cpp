@@ -16,7 +16,7 @@ uint32_t gnu_hash_of(const char* name) noexcept {
   return h;
 }
 
-bool defines(const ElfW(Sym)& symbol) noexcept {
+bool defines(const ElfW(Sym) & symbol) noexcept {
   unsigned type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && (type == STT_FUNC || type == STT_NOTYPE);
 }
@@ -52,7 +52,7 @@ LoadedFile::LoadedFile(const dl_phdr_info& info) noexcept : base_(info.dlpi_addr
     }
   }
   // The loader relocates these entries in place, but not in every file (the vdso's it leaves).
-  auto at = [this](const ElfW(Dyn)& entry) { return entry.d_un.d_ptr < base_ ? entry.d_un.d_ptr + base_ : entry.d_un.d_ptr; };
+  auto at = [this](const ElfW(Dyn) & entry) { return entry.d_un.d_ptr < base_ ? entry.d_un.d_ptr + base_ : entry.d_un.d_ptr; };
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
     switch (dynamic->d_tag) {
       case DT_SYMTAB:
@@ -152,11 +152,10 @@ void* next_definition(const char* name) noexcept {
 }
 
 void* other_definition(const char* name) noexcept {
-  LoadedFile file = find_file(
-      [](const LoadedFile& each, const void* context) {
-        return !each.is_ours() && each.find(static_cast<const char*>(context)) != nullptr;
-      },
-      name);
+  LoadedFile file =
+      find_file([](const LoadedFile& each,
+                   const void* context) { return !each.is_ours() && each.find(static_cast<const char*>(context)) != nullptr; },
+                name);
   return file ? file.find(name) : nullptr;
 }
 

@@ -28,7 +28,7 @@ class LoadedFile {
   uintptr_t begin_ = 0;
   uintptr_t end_ = 0;
   const char* name_ = nullptr;
-  const ElfW(Sym)* symbols_ = nullptr;
+  const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   const uint32_t* gnu_hash_ = nullptr;
   const uint32_t* sysv_hash_ = nullptr;

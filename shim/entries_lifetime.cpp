@@ -18,32 +18,32 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   return result;
 }
 
-#define XLOG_CONTEXT_DESTROY(name)                                                                                      \
-  XLOG_EXPORT CUresult name(CUcontext context) {                                                                        \
-    Entry entry(Row::name);                                                                                             \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxDestroy_v2)>(context); };                        \
-    return entry.serves() ? entry.runtime().end_context(context, #name, call) : call();                                 \
+#define XLOG_CONTEXT_DESTROY(name)                                                               \
+  XLOG_EXPORT CUresult name(CUcontext context) {                                                 \
+    Entry entry(Row::name);                                                                      \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxDestroy_v2)>(context); }; \
+    return entry.serves() ? entry.runtime().end_context(context, #name, call) : call();          \
   }
 XLOG_CONTEXT_DESTROY(cuCtxDestroy)
 XLOG_CONTEXT_DESTROY(cuCtxDestroy_v2)
 
-#define XLOG_PRIMARY_RESET(name)                                                                                        \
-  XLOG_EXPORT CUresult name(CUdevice device) {                                                                          \
-    Entry entry(Row::name);                                                                                             \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::cuDevicePrimaryCtxReset_v2)>(device); };              \
-    return entry.serves() ? entry.runtime().end_context(entry.runtime().primary(device), #name, call) : call();         \
+#define XLOG_PRIMARY_RESET(name)                                                                                \
+  XLOG_EXPORT CUresult name(CUdevice device) {                                                                  \
+    Entry entry(Row::name);                                                                                     \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::cuDevicePrimaryCtxReset_v2)>(device); };      \
+    return entry.serves() ? entry.runtime().end_context(entry.runtime().primary(device), #name, call) : call(); \
   }
 XLOG_PRIMARY_RESET(cuDevicePrimaryCtxReset)
 XLOG_PRIMARY_RESET(cuDevicePrimaryCtxReset_v2)
 
-#define XLOG_PRIMARY_RELEASE(name)                                                                                      \
-  XLOG_EXPORT CUresult name(CUdevice device) {                                                                          \
-    Entry entry(Row::name);                                                                                             \
-    CUresult result = entry.forward<decltype(&::cuDevicePrimaryCtxRelease_v2)>(device);                                 \
-    if (result == CUDA_SUCCESS && entry.serves()) {                                                                     \
-      entry.runtime().primary_released(device, #name);                                                                  \
-    }                                                                                                                   \
-    return result;                                                                                                      \
+#define XLOG_PRIMARY_RELEASE(name)                                                      \
+  XLOG_EXPORT CUresult name(CUdevice device) {                                          \
+    Entry entry(Row::name);                                                             \
+    CUresult result = entry.forward<decltype(&::cuDevicePrimaryCtxRelease_v2)>(device); \
+    if (result == CUDA_SUCCESS && entry.serves()) {                                     \
+      entry.runtime().primary_released(device, #name);                                  \
+    }                                                                                   \
+    return result;                                                                      \
   }
 XLOG_PRIMARY_RELEASE(cuDevicePrimaryCtxRelease)
 XLOG_PRIMARY_RELEASE(cuDevicePrimaryCtxRelease_v2)
@@ -57,14 +57,14 @@ XLOG_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice devic
   return result;
 }
 
-#define XLOG_STREAM_DESTROY(name)                                                                                       \
-  XLOG_EXPORT CUresult name(CUstream stream) {                                                                          \
-    Entry entry(Row::name);                                                                                             \
-    CUresult result = entry.forward<decltype(&::cuStreamDestroy_v2)>(stream);                                           \
-    if (result == CUDA_SUCCESS && entry.serves()) {                                                                     \
-      entry.runtime().stream_destroyed(stream);                                                                         \
-    }                                                                                                                   \
-    return result;                                                                                                      \
+#define XLOG_STREAM_DESTROY(name)                                             \
+  XLOG_EXPORT CUresult name(CUstream stream) {                                \
+    Entry entry(Row::name);                                                   \
+    CUresult result = entry.forward<decltype(&::cuStreamDestroy_v2)>(stream); \
+    if (result == CUDA_SUCCESS && entry.serves()) {                           \
+      entry.runtime().stream_destroyed(stream);                               \
+    }                                                                         \
+    return result;                                                            \
   }
 XLOG_STREAM_DESTROY(cuStreamDestroy)
 XLOG_STREAM_DESTROY(cuStreamDestroy_v2)

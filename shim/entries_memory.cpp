@@ -52,47 +52,42 @@ XLOG_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr) {
 }
 
 // The `_ptsz` twins differ in what handle 0 means, and in nothing else.
-#define XLOG_ORDERED_TRIO(suffix, per_thread)                                                                           \
-  XLOG_EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUstream stream) {                      \
-    Entry entry(Row::cuMemAllocAsync##suffix);                                                                          \
-    if (entry.refused()) {                                                                                              \
-      return CUDA_ERROR_INVALID_VALUE;                                                                                  \
-    }                                                                                                                   \
-    if (!entry.serves()) {                                                                                              \
-      return entry.forward<xlog::cuMemAllocAsync_t>(dptr, bytes, stream);                                               \
-    }                                                                                                                   \
-    AllocationRequest request{.kind = Kind::async,                                                                      \
-                              .api = "cuMemAllocAsync" #suffix,                                                         \
-                              .caller = CALLER,                                                                         \
-                              .bytes = bytes,                                                                           \
-                              .stream = {stream, per_thread}};                                                          \
-    return entry.runtime().allocate(request, dptr);                                                                     \
-  }                                                                                                                     \
-  XLOG_EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUmemoryPool pool,              \
-                                                       CUstream stream) {                                               \
-    Entry entry(Row::cuMemAllocFromPoolAsync##suffix);                                                                  \
-    if (entry.refused()) {                                                                                              \
-      return CUDA_ERROR_INVALID_VALUE;                                                                                  \
-    }                                                                                                                   \
-    if (!entry.serves()) {                                                                                              \
-      return entry.forward<xlog::cuMemAllocFromPoolAsync_t>(dptr, bytes, pool, stream);                                 \
-    }                                                                                                                   \
-    AllocationRequest request{.kind = Kind::pool,                                                                       \
-                              .api = "cuMemAllocFromPoolAsync" #suffix,                                                 \
-                              .caller = CALLER,                                                                         \
-                              .bytes = bytes,                                                                           \
-                              .stream = {stream, per_thread},                                                           \
-                              .pool = pool};                                                                            \
-    return entry.runtime().allocate(request, dptr);                                                                     \
-  }                                                                                                                     \
-  XLOG_EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr dptr, CUstream stream) {                                      \
-    Entry entry(Row::cuMemFreeAsync##suffix);                                                                           \
-    if (!entry.serves()) {                                                                                              \
-      return entry.forward<xlog::cuMemFreeAsync_t>(dptr, stream);                                                       \
-    }                                                                                                                   \
-    FreeRequest request{                                                                                                \
-        .api = "cuMemFreeAsync" #suffix, .caller = CALLER, .ordered = true, .stream = {stream, per_thread}};            \
-    return entry.runtime().free(dptr, request);                                                                         \
+#define XLOG_ORDERED_TRIO(suffix, per_thread)                                                                                     \
+  XLOG_EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUstream stream) {                                \
+    Entry entry(Row::cuMemAllocAsync##suffix);                                                                                    \
+    if (entry.refused()) {                                                                                                        \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                            \
+    }                                                                                                                             \
+    if (!entry.serves()) {                                                                                                        \
+      return entry.forward<xlog::cuMemAllocAsync_t>(dptr, bytes, stream);                                                         \
+    }                                                                                                                             \
+    AllocationRequest request{                                                                                                    \
+        .kind = Kind::async, .api = "cuMemAllocAsync" #suffix, .caller = CALLER, .bytes = bytes, .stream = {stream, per_thread}}; \
+    return entry.runtime().allocate(request, dptr);                                                                               \
+  }                                                                                                                               \
+  XLOG_EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* dptr, size_t bytes, CUmemoryPool pool, CUstream stream) {     \
+    Entry entry(Row::cuMemAllocFromPoolAsync##suffix);                                                                            \
+    if (entry.refused()) {                                                                                                        \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                            \
+    }                                                                                                                             \
+    if (!entry.serves()) {                                                                                                        \
+      return entry.forward<xlog::cuMemAllocFromPoolAsync_t>(dptr, bytes, pool, stream);                                           \
+    }                                                                                                                             \
+    AllocationRequest request{.kind = Kind::pool,                                                                                 \
+                              .api = "cuMemAllocFromPoolAsync" #suffix,                                                           \
+                              .caller = CALLER,                                                                                   \
+                              .bytes = bytes,                                                                                     \
+                              .stream = {stream, per_thread},                                                                     \
+                              .pool = pool};                                                                                      \
+    return entry.runtime().allocate(request, dptr);                                                                               \
+  }                                                                                                                               \
+  XLOG_EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr dptr, CUstream stream) {                                                \
+    Entry entry(Row::cuMemFreeAsync##suffix);                                                                                     \
+    if (!entry.serves()) {                                                                                                        \
+      return entry.forward<xlog::cuMemFreeAsync_t>(dptr, stream);                                                                 \
+    }                                                                                                                             \
+    FreeRequest request{.api = "cuMemFreeAsync" #suffix, .caller = CALLER, .ordered = true, .stream = {stream, per_thread}};      \
+    return entry.runtime().free(dptr, request);                                                                                   \
   }
 
 XLOG_ORDERED_TRIO(, false)

@@ -142,11 +142,11 @@ bool fill_driver_api(DriverApi& out) noexcept {
   if (!driver) {
     return false;
   }
-#define XLOG_DRIVER_CALL(name)                                                              \
-  {                                                                                         \
-    Row row = find_row(#name);                                                              \
-    void* address = row != Row::count ? real_of(row) : driver.find(#name);                  \
-    out.name = reinterpret_cast<name##_t>(address);                                         \
+#define XLOG_DRIVER_CALL(name)                                             \
+  {                                                                        \
+    Row row = find_row(#name);                                             \
+    void* address = row != Row::count ? real_of(row) : driver.find(#name); \
+    out.name = reinterpret_cast<name##_t>(address);                        \
   }
 #include "runtime/base/driver_calls.def"
 #undef XLOG_DRIVER_CALL

@@ -225,8 +225,14 @@ class Analyser {
       release(process, *old, event, false);
       blocks.erase(old);
     }
-    LiveBlock block{event.ptr,    event.bytes,  event.generation, event.stack_id, event.time,
-                    event.thread, static_cast<uint32_t>(owner - report_.gpus.data()), kind(event.kind)};
+    LiveBlock block{event.ptr,
+                    event.bytes,
+                    event.generation,
+                    event.stack_id,
+                    event.time,
+                    event.thread,
+                    static_cast<uint32_t>(owner - report_.gpus.data()),
+                    kind(event.kind)};
     blocks.insert(block);
     remember_thread(process, event);
     ++owner->allocations;

@@ -98,9 +98,9 @@ struct Report {
   uint64_t last_time = 0;
   uint64_t call_ns = 0;
   uint64_t calls = 0;
-  std::vector<bool> ended;           // by process: the log has its end mark
-  std::vector<bool> cut;             // by process: the last row is not whole
-  std::vector<std::string> problems; // one line each
+  std::vector<bool> ended;                  // by process: the log has its end mark
+  std::vector<bool> cut;                    // by process: the last row is not whole
+  std::vector<std::string> problems;        // one line each
   std::vector<std::string> contradictions;  // of the log with itself; at most a few
   uint64_t contradiction_count = 0;
 };

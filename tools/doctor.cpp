@@ -52,7 +52,7 @@ std::string interpreter_of(const std::string& path, const Elf64_Ehdr& header) {
       std::string name(segment.p_filesz, '\0');
       in.seekg(static_cast<std::streamoff>(segment.p_offset));
       in.read(name.data(), static_cast<std::streamsize>(name.size()));
-      return name.c_str();
+      return name.substr(0, name.find('\0'));
     }
   }
   return "";
@@ -98,7 +98,8 @@ void examine_program(const std::string& name, std::vector<Finding>& out, int dep
     std::string argument;
     line >> interpreter >> argument;
     bool by_env = fs::path(interpreter).filename() == "env" && !argument.empty();
-    out.push_back({true, path + " is a script for " + (by_env ? argument : interpreter) + ": the library loads into that, and into what it starts"});
+    out.push_back(
+        {true, path + " is a script for " + (by_env ? argument : interpreter) + ": the library loads into that, and into what it starts"});
     examine_program(by_env ? argument : interpreter, out, depth + 1);
   } else {
     out.push_back({false, path + " is neither an ELF program nor a script"});

@@ -17,8 +17,6 @@
 #include "tools/format.h"
 #include "tools/report.h"
 
-extern char** environ;
-
 namespace xlog::tools {
 
 namespace fs = std::filesystem;
@@ -66,7 +64,7 @@ std::string local_time() {
 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) {
-    return std::string("the program was killed by ") + strsignal(WTERMSIG(status)) + " (signal " + std::to_string(WTERMSIG(status)) + ")";
+    return "the program was killed by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
   }
   return WEXITSTATUS(status) != 0 ? "the program exited with " + std::to_string(WEXITSTATUS(status)) : "";
 }
@@ -168,11 +166,12 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const Launch
 }
 
 bool check_environment(std::vector<std::string>& complaints) {
-  static std::vector<std::string>* lines;
-  lines = &complaints;
-  static Options parsed;
+  static std::vector<std::string> lines;  // the parser's callback has no place for a pointer
+  lines.clear();
+  Options parsed;
   bool good = parse_options([](const char* name) -> const char* { return std::getenv(name); },
-                            [](std::string_view line, bool) { lines->emplace_back(line); }, parsed);
+                            [](std::string_view line, bool) { lines.emplace_back(line); }, parsed);
+  complaints = lines;
   for (char** each = environ; *each != nullptr; ++each) {
     std::string_view name = std::string_view(*each).substr(0, std::string_view(*each).find('='));
     bool known = false;

@@ -56,7 +56,7 @@ int report_command(const std::vector<std::string>& names, bool json, bool verify
   return report.problems.size() == report.logs.size() || !problems.empty() ? 2 : 0;
 }
 
-int env_command(LaunchOptions options) {
+int env_command(const LaunchOptions& options) {
   std::string library = library_path();
   std::string folder;
   if (library.empty()) {
@@ -94,9 +94,7 @@ int doctor_command(const std::vector<std::string>& command) {
   return good ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int command(int argc, char** argv) {
   CLI::App app{kAbout};
   app.set_help_all_flag("--help-all");
   app.require_subcommand(1);
@@ -127,11 +125,11 @@ int main(int argc, char** argv) {
   env->add_option("--backend", launch_options.backend, "as for run");
   env->add_flag("--no-log", launch_options.no_log, "as for run");
 
-  std::vector<std::string> command;
+  std::vector<std::string> examined;
   auto* doctor = app.add_subcommand("doctor", "would the library load into a program, and what would it see");
-  doctor->add_option("command", command, "the program, after --");
+  doctor->add_option("command", examined, "the program, after --");
 
-  auto* help = app.add_subcommand("help", "the options of the library");
+  app.add_subcommand("help", "the options of the library");
 
   try {
     app.parse(argc, argv);
@@ -139,25 +137,29 @@ int main(int argc, char** argv) {
     int code = app.exit(error, std::cout, std::cerr);
     return code == 0 ? 0 : 2;
   }
+  if (*run) {
+    return launch(launch_options);
+  }
+  if (*report) {
+    return report_command(names, json, verify, style);
+  }
+  if (*env) {
+    return env_command(launch_options);
+  }
+  if (*doctor) {
+    return doctor_command(examined);
+  }
+  std::cout << app.help() << '\n' << options_help();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (*run) {
-      return launch(launch_options);
-    }
-    if (*report) {
-      return report_command(names, json, verify, style);
-    }
-    if (*env) {
-      return env_command(launch_options);
-    }
-    if (*doctor) {
-      return doctor_command(command);
-    }
-    if (*help) {
-      std::cout << app.help() << '\n' << options_help();
-    }
+    return command(argc, argv);
   } catch (const std::exception& error) {
-    std::cerr << "xlog: " << error.what() << '\n';
+    std::fprintf(stderr, "xlog: %s\n", error.what());
     return 2;
   }
-  return 0;
 }

@@ -47,17 +47,10 @@ json holders_json(const Report& report, const std::vector<Holder>& holders) {
 
 json gpu_json(const Report& report, const GpuReport& gpu) {
   constexpr size_t kTop = 50;
-  json out = {{"ordinal", gpu.ordinal},
-              {"uuid", gpu.info.uuid},
-              {"name", gpu.info.name},
-              {"total_bytes", gpu.info.total_bytes},
-              {"peak_bytes", gpu.peak},
-              {"peak_time_ns", gpu.peak_time},
-              {"live_bytes", gpu.live},
-              {"live_blocks", gpu.live_blocks},
-              {"allocations", gpu.allocations},
-              {"failed", gpu.failed},
-              {"refusals", gpu.refusals}};
+  json out = {
+      {"ordinal", gpu.ordinal},         {"uuid", gpu.info.uuid},         {"name", gpu.info.name},   {"total_bytes", gpu.info.total_bytes},
+      {"peak_bytes", gpu.peak},         {"peak_time_ns", gpu.peak_time}, {"live_bytes", gpu.live},  {"live_blocks", gpu.live_blocks},
+      {"allocations", gpu.allocations}, {"failed", gpu.failed},          {"refusals", gpu.refusals}};
   out["limit_bytes"] = gpu.info.limit_bytes != UINT64_MAX ? json(gpu.info.limit_bytes) : json();
   out["at_peak"] = holders_json(report, largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, kTop));
   out["never_freed"] = holders_json(report, largest(gpu.stacks, &Group::live, &Group::live_blocks, kTop));
@@ -107,8 +100,13 @@ std::string report_json(const Report& report) {
     const ProcessLog& log = report.logs[i];
     bool ended = report.ended[i];
     bool cut = report.cut[i];
-    out["processes"].push_back({{"log", log.csv}, {"pid", log.pid}, {"program", log.program}, {"arguments", log.arguments},
-                                {"host", log.host}, {"end_mark", ended}, {"cut", cut}});
+    out["processes"].push_back({{"log", log.csv},
+                                {"pid", log.pid},
+                                {"program", log.program},
+                                {"arguments", log.arguments},
+                                {"host", log.host},
+                                {"end_mark", ended},
+                                {"cut", cut}});
   }
   out["gpus"] = json::array();
   for (const GpuReport& gpu : report.gpus) {

@@ -88,7 +88,8 @@ class TextReport {
            " without an end mark: the process was killed, or is running; what is live is live at that moment");
     }
     if (report_.lost != 0) {
-      line("note: " + plural(report_.lost, "row") + " lost (disk full, a size limit, or XLOG_LOG_MAX): figures after that are too low or too high");
+      line("note: " + plural(report_.lost, "row") +
+           " lost (disk full, a size limit, or XLOG_LOG_MAX): figures after that are too low or too high");
     }
     if (report_.foreign_rows != 0) {
       line("note: " + plural(report_.foreign_rows, "line") + " not of this log skipped");
@@ -162,9 +163,8 @@ class TextReport {
     heading("Time in allocation calls: " + time_text(report_.call_ns) + " in " + plural(report_.calls, "call") + ", " +
             share_text(report_.call_ns, wall) + " of the time from first to last");
     std::vector<std::pair<StackKey, StackTime>> all(report_.time.begin(), report_.time.end());
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-      return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : a.first < b.first;
-    });
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : a.first < b.first; });
     for (size_t i = 0; i < std::min(all.size(), style_.top) && all[i].second.ns * 100 >= report_.call_ns; ++i) {
       line("  " + time_text(all[i].second.ns) + "  " + share_text(all[i].second.ns, report_.call_ns) + "  " +
            plural(all[i].second.calls, "call") + ", " + time_text(all[i].second.ns / all[i].second.calls) + " each");
@@ -190,7 +190,8 @@ class TextReport {
   void splits() {
     for (const GpuReport& gpu : report_.gpus) {
       if (gpu.kinds.size() > 1 || gpu.threads.size() > 1 || report_.gpus.size() > 1) {
-        heading(gpu_title(gpu) + ": " + plural(gpu.allocations, "allocation") + (gpu.failed != 0 ? ", " + count_text(gpu.failed) + " failed" : ""));
+        heading(gpu_title(gpu) + ": " + plural(gpu.allocations, "allocation") +
+                (gpu.failed != 0 ? ", " + count_text(gpu.failed) + " failed" : ""));
       }
       if (gpu.kinds.size() > 1) {
         for (const auto& [name, group] : gpu.kinds) {

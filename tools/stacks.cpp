@@ -41,15 +41,16 @@ constexpr CacheRule kCaches[] = {
     {"AMReX's arena", nullptr, "amrex::Arena", nullptr, nullptr},
 };
 
-constexpr std::string_view kHiddenModules[] = {"libxlog.so",  "libcuda.so",   "libcudart.so",       "libc10_cuda.so", "libc10.so",
-                                               "libpython",   "python3",      "libtorch_python.so", "librmm.so",      "libstdc++.so",
-                                               "xla_cuda_plugin", "memory.cpython", "runtime.cpython", "[unknown]"};
-constexpr std::string_view kHiddenFunctions[] = {"cudaMalloc",       "cudaFree",   "__cudart",       "cudart::",  "cuMem",
-                                                 "operator new",     "operator delete", "std::allocator", "thrust::detail::",
-                                                 "thrust::mr::",     "rmm::mr::",  "rmm::device_buffer", "amrex::CArena",
-                                                 "amrex::Arena", "c10::cuda::CUDACachingAllocator", "std::vector<", "std::unique_ptr<"};
-constexpr std::string_view kExitFunctions[] = {"exit", "__run_exit_handlers", "_dl_fini", "__cxa_finalize", "Py_FinalizeEx",
-                                               "__libc_atexit", "quick_exit"};
+constexpr std::string_view kHiddenModules[] = {"libxlog.so",      "libcuda.so",     "libcudart.so",       "libc10_cuda.so", "libc10.so",
+                                               "libpython",       "python3",        "libtorch_python.so", "librmm.so",      "libstdc++.so",
+                                               "xla_cuda_plugin", "memory.cpython", "runtime.cpython",    "[unknown]"};
+constexpr std::string_view kHiddenFunctions[] = {
+    "cudaMalloc",   "cudaFree",           "__cudart",       "cudart::",         "cuMem",
+    "operator new", "operator delete",    "std::allocator", "thrust::detail::", "thrust::mr::",
+    "rmm::mr::",    "rmm::device_buffer", "amrex::CArena",  "amrex::Arena",     "c10::cuda::CUDACachingAllocator",
+    "std::vector<", "std::unique_ptr<"};
+constexpr std::string_view kExitFunctions[] = {"exit",          "__run_exit_handlers", "_dl_fini",  "__cxa_finalize",
+                                               "Py_FinalizeEx", "__libc_atexit",       "quick_exit"};
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 namespace xlog::tools {
 
 struct Frame {
-  std::string module;    // path
+  std::string module;  // path
   std::string build_id;
   uint64_t offset = 0;
   std::string function;  // demangled; empty when it has no name

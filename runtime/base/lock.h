@@ -21,8 +21,7 @@ class Lock {
     }
     for (int spin = 0; spin < 64; ++spin) {
       state = kFree;
-      if (word_.load(std::memory_order_relaxed) == kFree &&
-          word_.compare_exchange_weak(state, kHeld, std::memory_order_acquire)) {
+      if (word_.load(std::memory_order_relaxed) == kFree && word_.compare_exchange_weak(state, kHeld, std::memory_order_acquire)) {
         return;
       }
       __builtin_ia32_pause();

@@ -63,8 +63,8 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   for (int i = 0; i < info->dlpi_phnum && out.build_id.size() == 0; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
     if (header.p_type == PT_NOTE) {
-      put_build_id(reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr), header.p_memsz,
-                   header.p_align == 8 ? 8 : 4, out.build_id);
+      put_build_id(reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr), header.p_memsz, header.p_align == 8 ? 8 : 4,
+                   out.build_id);
     }
   }
   out.offset = query->address - info->dlpi_addr;

@@ -20,8 +20,8 @@ enum class BudgetCount : uint8_t { bytes, taken };
 struct BudgetPart {
   enum class Key : uint8_t { every, ordinal, uuid };
   Key key = Key::every;
-  uint32_t ordinal = 0;   // the program's own, after CUDA_VISIBLE_DEVICES
-  char uuid[44] = {};     // `GPU-...` or `MIG-...`, whole or a prefix, lower case
+  uint32_t ordinal = 0;  // the program's own, after CUDA_VISIBLE_DEVICES
+  char uuid[44] = {};    // `GPU-...` or `MIG-...`, whole or a prefix, lower case
   SizeSpec size;
 };
 

@@ -97,17 +97,15 @@ SizeError parse_size(std::string_view text, SizeSpec& out) noexcept {
     if (number.whole > 100 || (number.whole == 100 && number.millionths != 0)) {
       return SizeError::not_a_share;
     }
-    out = {.bytes = 0,
-           .share_ppm = static_cast<uint32_t>(number.whole) * 10'000 + number.millionths / 100,
-           .is_share = true};
+    out = {.bytes = 0, .share_ppm = static_cast<uint32_t>(number.whole) * 10'000 + number.millionths / 100, .is_share = true};
     return SizeError::none;
   }
   int shift = read_unit(unit);
   if (shift < 0 || (shift == 0 && number.millionths != 0)) {
     return SizeError::not_a_size;
   }
-  unsigned __int128 bytes = (static_cast<unsigned __int128>(number.whole) << shift) +
-                            ((static_cast<unsigned __int128>(number.millionths) << shift) / 1'000'000);
+  unsigned __int128 bytes =
+      (static_cast<unsigned __int128>(number.whole) << shift) + ((static_cast<unsigned __int128>(number.millionths) << shift) / 1'000'000);
   if (bytes > UINT64_MAX) {
     return SizeError::too_large;
   }

@@ -16,7 +16,7 @@ enum class SizeError : uint8_t {
   bare_number,   // no unit: bytes, or the unit that was forgotten?
   leading_zero,  // 08G: octal to some readers
   not_a_size,
-  too_large,  // does not fit in 64 bits
+  too_large,   // does not fit in 64 bits
   not_a_share  // above 100 %, or a percentage where only bytes make sense
 };
 

@@ -29,10 +29,10 @@ inline constexpr std::string_view allocate = "allocate";
 inline constexpr std::string_view deallocate = "deallocate";
 inline constexpr std::string_view reap_pending = "reap_pending";
 inline constexpr std::string_view context_destroyed = "context_destroyed";  // the block went with its context
-inline constexpr std::string_view ended_unseen = "ended_unseen";  // its address came back from the driver: freed out of our sight
-inline constexpr std::string_view retracted = "retracted";        // place claimed for a free that then failed: see its next row
-inline constexpr std::string_view lost = "lost";                  // `bytes` = number of rows that could not be written
-inline constexpr std::string_view exit = "exit";                  // the process began to exit: end mark of the log
+inline constexpr std::string_view ended_unseen = "ended_unseen";            // its address came back from the driver: freed out of our sight
+inline constexpr std::string_view retracted = "retracted";                  // place claimed for a free that then failed: see its next row
+inline constexpr std::string_view lost = "lost";                            // `bytes` = number of rows that could not be written
+inline constexpr std::string_view exit = "exit";                            // the process began to exit: end mark of the log
 }  // namespace action
 
 inline constexpr uint64_t kNone = UINT64_MAX;  // an empty numeric field

@@ -260,6 +260,11 @@ LogFailure LogFile::claim(size_t size, LogPlace& out) noexcept {
   if (size > max_bytes_ || tail_ > max_bytes_ - size) {
     return LogFailure::max_bytes;
   }
+  if (settled_) {  // few rows still come: each extends the file by itself
+    out = {.offset = tail_, .size = static_cast<uint32_t>(size)};
+    tail_ += size;
+    return LogFailure::none;
+  }
   LogWindow* before = last_;
   bool crosses = tail_ < limit_;
   if (tail_ + size > limit_) {  // one extension is always enough: it is larger than a row
@@ -377,9 +382,7 @@ void LogFile::settle() noexcept {
   if (mode_ == Mode::positioned) {
     int fd = reopen();
     if (fd >= 0) {
-      if (ftruncate(fd, static_cast<off_t>(tail_)) == 0) {
-        limit_ = tail_;
-      }
+      settled_ = ftruncate(fd, static_cast<off_t>(tail_)) == 0;
       close(fd);
     }
   }

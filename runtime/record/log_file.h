@@ -76,6 +76,7 @@ class LogFile {
   static void count(LogWindow* window, uint64_t bytes) noexcept;
 
   Mode mode_;
+  bool settled_;
   int descriptor_;  // positioned, stream
   FileIdentity identity_;
   uint64_t max_bytes_;

@@ -4,8 +4,8 @@ namespace xlog {
 
 namespace {
 
-constexpr std::string_view kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
-                                               "SLURM_PROCID",         "RANK"};
+constexpr std::string_view kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+                                               "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", "RANK"};
 
 void put_safe(TextSink& out, std::string_view text) noexcept {
   for (char c : text) {

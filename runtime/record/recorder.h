@@ -40,8 +40,8 @@ class Recorder {
  public:
   struct Config {
     const Options* options = nullptr;
-    std::string_view folder;       // where relative paths start
-    std::string_view program;      // file name of the program
+    std::string_view folder;   // where relative paths start
+    std::string_view program;  // file name of the program
     RunInfoWriter run_info = nullptr;
     const void* run_info_context = nullptr;
   };

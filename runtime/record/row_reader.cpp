@@ -103,9 +103,7 @@ std::optional<uint64_t> parse(std::string_view text, int base) {
 
 std::optional<uint64_t> parse_decimal(std::string_view text) { return parse(text, 10); }
 
-std::optional<uint64_t> parse_hex(std::string_view text) {
-  return text.starts_with("0x") ? parse(text.substr(2), 16) : std::nullopt;
-}
+std::optional<uint64_t> parse_hex(std::string_view text) { return text.starts_with("0x") ? parse(text.substr(2), 16) : std::nullopt; }
 
 RowReader::RowReader(std::string_view text) : text_(text) {
   if (!read_header() && error_.empty()) {

@@ -64,7 +64,7 @@ class RowReader {
 
   [[nodiscard]] uint64_t empty_lines() const { return empty_lines_; }
   [[nodiscard]] uint64_t foreign_rows() const { return foreign_rows_; }  // not rows of this log
-  [[nodiscard]] bool cut() const { return cut_; }                       // the last row is not whole
+  [[nodiscard]] bool cut() const { return cut_; }                        // the last row is not whole
 
  private:
   bool read_header();

@@ -26,12 +26,8 @@ struct StreamArg {
   CUstream handle = nullptr;
   bool per_thread_abi = false;
 
-  [[nodiscard]] bool is_per_thread() const noexcept {
-    return handle == CU_STREAM_PER_THREAD || (handle == nullptr && per_thread_abi);
-  }
-  [[nodiscard]] bool is_legacy() const noexcept {
-    return handle == CU_STREAM_LEGACY || (handle == nullptr && !per_thread_abi);
-  }
+  [[nodiscard]] bool is_per_thread() const noexcept { return handle == CU_STREAM_PER_THREAD || (handle == nullptr && per_thread_abi); }
+  [[nodiscard]] bool is_legacy() const noexcept { return handle == CU_STREAM_LEGACY || (handle == nullptr && !per_thread_abi); }
 };
 
 // Process-wide number of a block, from 1: tells two blocks at one address apart.
@@ -39,23 +35,23 @@ uint64_t next_generation() noexcept;
 
 struct AllocationRequest {
   Kind kind = Kind::plain;
-  std::string_view api;  // ABI name of the function that the program called
+  std::string_view api{};  // ABI name of the function that the program called
   const void* caller = nullptr;
   int device = -1;  // that is charged
   CUcontext context = nullptr;
-  size_t bytes = 0;          // pitch: least that the driver can take, width x height
-  size_t width_bytes = 0;    // pitch
-  size_t height = 0;         // pitch
+  size_t bytes = 0;            // pitch: least that the driver can take, width x height
+  size_t width_bytes = 0;      // pitch
+  size_t height = 0;           // pitch
   unsigned element_bytes = 0;  // pitch
   size_t* pitch_out = nullptr;
-  StreamArg stream{};               // async, pool
-  CUmemoryPool pool = nullptr;    // async: the device's current pool where it is known; pool: as passed
-  uint64_t stream_id = 0;         // cuStreamGetId; 0 when it was not needed
-  bool as_plain = false;          // async: to be served by cuMemAlloc
+  StreamArg stream{};           // async, pool
+  CUmemoryPool pool = nullptr;  // async: the device's current pool where it is known; pool: as passed
+  uint64_t stream_id = 0;       // cuStreamGetId; 0 when it was not needed
+  bool as_plain = false;        // async: to be served by cuMemAlloc
 };
 
 struct FreeRequest {
-  std::string_view api;
+  std::string_view api{};
   const void* caller = nullptr;
   bool ordered = false;  // cuMemFreeAsync
   StreamArg stream{};

@@ -28,8 +28,7 @@ bool GlobalDeviceBudget::reserve(uint64_t bytes) noexcept {
 }
 
 void GlobalDeviceBudget::put_back(const AllocationRequest& request, uint64_t from_pending) noexcept {
-  PendingFrees::Where there{
-      .stream = request.stream, .stream_id = request.stream_id, .context = request.context, .pool = request.pool};
+  PendingFrees::Where there{.stream = request.stream, .stream_id = request.stream_id, .context = request.context, .pool = request.pool};
   release(pending_.add(there, from_pending, steady_time()));
 }
 
@@ -45,8 +44,7 @@ bool GlobalDeviceBudget::acquire(const AllocationRequest& request, uint64_t byte
   return false;
 }
 
-bool GlobalDeviceBudget::acquire_after_wait(const AllocationRequest& request, uint64_t bytes,
-                                            uint64_t& from_pending) noexcept {
+bool GlobalDeviceBudget::acquire_after_wait(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept {
   uint64_t start = steady_time();
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
     reap_pending();
@@ -97,8 +95,7 @@ Status GlobalDeviceBudget::deallocate(const DeviceBlock& block, const FreeReques
   if (request.ordered) {
     CUcontext current = nullptr;
     driver_.cuCtxGetCurrent(&current);
-    PendingFrees::Where there{
-        .stream = request.stream, .stream_id = request.stream_id, .context = current, .pool = block.pool};
+    PendingFrees::Where there{.stream = request.stream, .stream_id = request.stream_id, .context = current, .pool = block.pool};
     bytes = pending_.add(there, bytes, steady_time());
   }
   release(bytes);

@@ -31,9 +31,7 @@ class GlobalDeviceBudget final : public MemoryResource {
   [[nodiscard]] uint64_t reserved_bytes() const noexcept { return used_.load(std::memory_order_relaxed); }
 
  private:
-  [[nodiscard]] uint64_t cost(size_t bytes, size_t taken) const noexcept {
-    return count_ == BudgetCount::bytes ? bytes : taken;
-  }
+  [[nodiscard]] uint64_t cost(size_t bytes, size_t taken) const noexcept { return count_ == BudgetCount::bytes ? bytes : taken; }
   bool reserve(uint64_t bytes) noexcept;
   void release(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_acq_rel); }
   bool acquire(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;

@@ -80,16 +80,15 @@ Status LoggingResource::deallocate(const DeviceBlock& block, const FreeRequest& 
   return status;
 }
 
-void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action, std::string_view api,
-                               HeldRow& held) noexcept {
+void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action, std::string_view api, HeldRow& held) noexcept {
   Event event = describe(block, action, api);
   event.live_bytes = sub_live(block.bytes);
   RowText text;
   recorder_.hold(event, held, text);
 }
 
-void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api,
-                                   const HeldRow& held, CUresult result) noexcept {
+void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held,
+                                   CUresult result) noexcept {
   Event event = describe(block, action, api);
   event.time = held.time;
   event.live_bytes = held.live_bytes;

@@ -23,8 +23,7 @@ class LoggingResource final : public MemoryResource {
   // A block that ends without a call of its own: `action` says how, `api` names the call that did it. Claimed before
   // that call is made, completed after it.
   void hold_end(const DeviceBlock& block, std::string_view action, std::string_view api, HeldRow& held) noexcept;
-  void complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held,
-                    CUresult result) noexcept;
+  void complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held, CUresult result) noexcept;
   // The same, for an end that is noticed afterwards.
   void record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept;
 

@@ -48,11 +48,8 @@ uint64_t PendingFrees::add(const Where& where, uint64_t bytes, uint64_t now) noe
   if (count == kEntries) {
     return bytes;
   }
-  entries_[count] = {.where = where,
-                     .thread = where.stream.is_per_thread() ? thread_id() : 0,
-                     .added = bytes,
-                     .removed = 0,
-                     .last_free = now};
+  entries_[count] = {
+      .where = where, .thread = where.stream.is_per_thread() ? thread_id() : 0, .added = bytes, .removed = 0, .last_free = now};
   count_.store(count + 1, std::memory_order_relaxed);
   return 0;
 }

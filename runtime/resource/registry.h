@@ -18,8 +18,7 @@ class BlockRegistry {
   bool insert(const DeviceBlock& block, DeviceBlock& ended) noexcept;
   bool take(uint64_t ptr, DeviceBlock& out) noexcept;
   // Removes up to `capacity` blocks that `matches`; returns how many. Fewer than `capacity`: there are no more.
-  size_t take_if(bool (*matches)(const DeviceBlock&, const void*), const void* context, DeviceBlock* out,
-                 size_t capacity) noexcept;
+  size_t take_if(bool (*matches)(const DeviceBlock&, const void*), const void* context, DeviceBlock* out, size_t capacity) noexcept;
   [[nodiscard]] size_t size() noexcept;
   // Blocks that could not be kept for want of host memory: they are forwarded when freed.
   [[nodiscard]] uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }

@@ -23,9 +23,7 @@ struct Status {
 
   [[nodiscard]] bool ok() const noexcept { return error == Error::none; }
 
-  static Status from(CUresult result) noexcept {
-    return {.error = result == CUDA_SUCCESS ? Error::none : Error::driver, .code = result};
-  }
+  static Status from(CUresult result) noexcept { return {.error = result == CUDA_SUCCESS ? Error::none : Error::driver, .code = result}; }
   static Status out_of_budget(uint64_t requested, uint64_t current, uint64_t limit) noexcept {
     return {.error = Error::out_of_budget,
             .code = CUDA_ERROR_OUT_OF_MEMORY,

@@ -22,9 +22,7 @@ NOOP_EXPORT CUresult cuDeviceGetName(char* name, int, CUdevice) { return std::st
 NOOP_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* id, CUdevice) { return std::memset(id, 7, sizeof *id), CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuDeviceTotalMem_v2(size_t* n, CUdevice) { return *n = size_t{80} << 30, CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuCtxGetDevice(CUdevice* d) { return *d = 0, CUDA_SUCCESS; }
-NOOP_EXPORT CUresult cuCtxGetCurrent(CUcontext* c) {
-  return *c = reinterpret_cast<CUcontext>(&context_object), CUDA_SUCCESS;
-}
+NOOP_EXPORT CUresult cuCtxGetCurrent(CUcontext* c) { return *c = reinterpret_cast<CUcontext>(&context_object), CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t) {
   return *p = next_address.fetch_add(512, std::memory_order_relaxed), CUDA_SUCCESS;
 }

@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(memory_information) {
 }
 
 BOOST_AUTO_TEST_CASE(a_limit_that_cannot_be_read_lets_nothing_run) {
-  for (const char* value : {"8", "0", "-1", "8X", "08G", "0x10", "1.5.G", "1G,1G", "0=1G,0=2G", "=1G", "16=1G", "99999999999G", "101%", "1G,", ","}) {
+  for (const char* value :
+       {"8", "0", "-1", "8X", "08G", "0x10", "1.5.G", "1G,1G", "0=1G,0=2G", "=1G", "16=1G", "99999999999G", "101%", "1G,", ","}) {
     Outcome ours = run_with_library({program("demo")}, {{"XLOG_BUDGET", value}});
     BOOST_TEST_CONTEXT(value) {
       BOOST_TEST(ours.status == 3);  // the program says that cuInit failed, with 1

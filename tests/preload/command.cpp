@@ -59,8 +59,10 @@ BOOST_AUTO_TEST_CASE(a_limit_by_option) {
 
 BOOST_AUTO_TEST_CASE(options_are_checked_before_the_start) {
   TempFolder folder;
-  for (const auto& [environment, want] : std::vector<std::pair<Environment, std::string>>{
-           {{{"XLOG_BUDGET", "8"}}, "has no unit"}, {{{"XLOG_BUGDET", "8G"}}, "did you mean XLOG_BUDGET?"}, {{{"XLOG_BACKEND", "fast"}}, "give native or direct"}}) {
+  for (const auto& [environment, want] :
+       std::vector<std::pair<Environment, std::string>>{{{{"XLOG_BUDGET", "8"}}, "has no unit"},
+                                                        {{{"XLOG_BUGDET", "8G"}}, "did you mean XLOG_BUDGET?"},
+                                                        {{{"XLOG_BACKEND", "fast"}}, "give native or direct"}}) {
     Outcome ours = run({xlog_command(), "run", "--", program("demo")}, environment, folder.path());
     BOOST_TEST(ours.status == 2);
     BOOST_TEST(ours.out.empty());
@@ -80,23 +82,27 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_not_there) {
 
 BOOST_AUTO_TEST_CASE(signals_are_handed_on) {
   TempFolder folder;
-  Outcome ours = run({"bash", "-c",
-                      xlog_command() + " run --quiet -- bash -c 'trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' & "
-                      "sleep 0.4; kill -TERM $!; wait $!; echo $?"},
-                     {}, folder.path());
+  Outcome ours =
+      run({"bash", "-c",
+           xlog_command() +
+               " run --quiet -- bash -c 'trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' & "
+               "sleep 0.4; kill -TERM $!; wait $!; echo $?"},
+          {}, folder.path());
   BOOST_TEST(ours.out == "ready\ngot it\n5\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_existing_preload_is_kept) {
   TempFolder folder;
-  Outcome ours = run({xlog_command(), "run", "--quiet", "--", program("demo")}, {{"LD_PRELOAD", build_folder() + "/programs/plugins/counter.so"}}, folder.path());
+  Outcome ours = run({xlog_command(), "run", "--quiet", "--", program("demo")},
+                     {{"LD_PRELOAD", build_folder() + "/programs/plugins/counter.so"}}, folder.path());
   BOOST_TEST(ours.err.find("counter: 52\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(env_prints_exports_that_work) {
   TempFolder folder;
-  Outcome ours = run({"bash", "-c", "eval \"$(" + xlog_command() + " env --limit 512M)\"; env | grep -E '^(LD_PRELOAD|XLOG)' | sort; " + program("info")}, {},
-                     folder.path());
+  Outcome ours = run(
+      {"bash", "-c", "eval \"$(" + xlog_command() + " env --limit 512M)\"; env | grep -E '^(LD_PRELOAD|XLOG)' | sort; " + program("info")},
+      {}, folder.path());
   BOOST_TEST(ours.out.find("LD_PRELOAD=" + build_folder() + "/libxlog.so\n") != std::string::npos);
   BOOST_TEST(ours.out.find("XLOG_BUDGET=512M\n") != std::string::npos);
   BOOST_TEST(ours.out.find("device total 536870912\n") != std::string::npos);
@@ -153,7 +159,9 @@ BOOST_AUTO_TEST_CASE(bad_logs_are_said_to_be_bad) {
     spit(folder / "x.csv", text);
     return run({xlog_command(), "report", "x.csv"}, {}, folder.path());
   };
-  std::string header = "thread,time,action,ptr,bytes,stream,device,tag,query_id,seq,generation,kind,api,result,message,live_bytes,elapsed_ns,stack_id,thread_name\n";
+  std::string header =
+      "thread,time,action,ptr,bytes,stream,device,tag,query_id,seq,generation,kind,api,result,message,live_bytes,elapsed_ns,stack_id,"
+      "thread_name\n";
   BOOST_TEST(report("").out.find("the file is empty") != std::string::npos);
   BOOST_TEST(report("").status == 2);
   BOOST_TEST(report("a,b,c\n1,2,3\n").out.find("not an xlog log") != std::string::npos);

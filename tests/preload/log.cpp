@@ -76,9 +76,10 @@ BOOST_AUTO_TEST_CASE(files_are_private_and_never_overwritten) {
 BOOST_AUTO_TEST_CASE(an_existing_name_gets_a_number) {
   TempFolder folder;
   // The pid is not known before: a script that becomes the program keeps it.
-  Outcome ours = run({"bash", "-c",
-                      "touch x.$$.csv x.$$.1.csv; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; echo $$; exec " + program("demo")},
-                     {}, folder.path());
+  Outcome ours = run(
+      {"bash", "-c",
+       "touch x.$$.csv x.$$.1.csv; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; echo $$; exec " + program("demo")},
+      {}, folder.path());
   std::string pid = ours.out.substr(0, ours.out.find('\n'));
   BOOST_TEST(slurp(folder / ("x." + pid + ".csv")).empty());
   BOOST_TEST(rows_of(folder / ("x." + pid + ".2.csv")).size() > 50);
@@ -87,9 +88,9 @@ BOOST_AUTO_TEST_CASE(an_existing_name_gets_a_number) {
 
 BOOST_AUTO_TEST_CASE(links_are_not_followed) {
   TempFolder folder;
-  Outcome ours = run({"bash", "-c",
-                      "ln -s victim x.$$.csv; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; exec " + program("demo")},
-                     {}, folder.path());
+  Outcome ours = run(
+      {"bash", "-c", "ln -s victim x.$$.csv; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; exec " + program("demo")},
+      {}, folder.path());
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(access((folder / "victim").c_str(), F_OK) != 0);
 }
@@ -156,9 +157,10 @@ BOOST_AUTO_TEST_CASE(a_full_disk_costs_rows_not_the_program) {
 
 BOOST_AUTO_TEST_CASE(a_file_size_limit_costs_rows_not_the_program) {
   TempFolder folder;
-  Outcome ours = run({"bash", "-c",
-                      "ulimit -f 64; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; exec " + program("threads") + " 4 5000"},
-                     {}, folder.path());
+  Outcome ours =
+      run({"bash", "-c",
+           "ulimit -f 64; export XLOG_LOG=x.csv LD_PRELOAD=" + build_folder() + "/libxlog.so; exec " + program("threads") + " 4 5000"},
+          {}, folder.path());
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(ours.out == "allocations 40000\n");
   BOOST_TEST(ours.err.find("file size limit (ulimit -f) reached") != std::string::npos);
@@ -179,8 +181,8 @@ BOOST_AUTO_TEST_CASE(the_largest_log_is_kept_to) {
 BOOST_AUTO_TEST_CASE(a_fifo_is_written_as_it_is) {
   TempFolder folder;
   Outcome ours = run({"bash", "-c",
-                      "mkfifo pipe; cat pipe > seen & sleep 0.2; XLOG_LOG=pipe LD_PRELOAD=" + build_folder() + "/libxlog.so " + program("demo") +
-                          "; wait"},
+                      "mkfifo pipe; cat pipe > seen & sleep 0.2; XLOG_LOG=pipe LD_PRELOAD=" + build_folder() + "/libxlog.so " +
+                          program("demo") + "; wait"},
                      {}, folder.path());
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(folder.files().size() == 2);
@@ -206,7 +208,8 @@ BOOST_AUTO_TEST_CASE(libraries_loaded_in_turn_keep_their_names) {
 
 BOOST_AUTO_TEST_CASE(tags_and_kinds) {
   TempFolder folder;
-  run_with_library({program("resolver")}, {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_TAG", "a \"tag\", with\nall"}, {"XLOG_QUERY_ID", "q\xff"}});
+  run_with_library({program("resolver")},
+                   {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_TAG", "a \"tag\", with\nall"}, {"XLOG_QUERY_ID", "q\xff"}});
   auto rows = rows_of(log_in(folder));
   BOOST_TEST(rows.at(0).at("tag") == "a \"tag\", with\\x0aall");
   BOOST_TEST(rows.at(0).at("query_id") == "q\\xff");

@@ -28,7 +28,8 @@ void same_in_every_mode(const std::vector<std::string>& command, const Environme
   for (Environment mode : modes(folder)) {
     mode.insert(extra.begin(), extra.end());
     Outcome ours = run_with_library(command, mode);
-    BOOST_TEST_CONTEXT(command[0] << (is_direct(mode) ? " direct" : "") << " log " << mode.count("XLOG_LOG") << " budget " << mode.count("XLOG_BUDGET")) {
+    BOOST_TEST_CONTEXT(command[0] << (is_direct(mode) ? " direct" : "") << " log " << mode.count("XLOG_LOG") << " budget "
+                                  << mode.count("XLOG_BUDGET")) {
       BOOST_TEST(ours.status == native.status);
       BOOST_TEST(ours.out == native.out);
       BOOST_TEST(ours.err == native.err);
@@ -112,18 +113,23 @@ BOOST_AUTO_TEST_CASE(two_devices) { same_in_every_mode({program("devices")}, {{"
 
 // C15: every way to end, with the driver there and gone when the exit handlers run.
 BOOST_DATA_TEST_CASE(ends_of_a_process,
-                     data::make({"return", "exit", "_exit", "quick_exit", "abort", "segv", "kill", "detached"}) * data::make({"0", "1"}), how,
-                     gone) {
+                     data::make({"return", "exit", "_exit", "quick_exit", "abort", "segv", "kill", "detached"}) * data::make({"0", "1"}),
+                     how, gone) {
   same_in_every_mode({program("shutdown"), how}, {{"XLOG_SIM_DEINIT", gone}});
 }
 
 // C19
 BOOST_AUTO_TEST_CASE(programs_that_know_nothing_of_cuda) {
   TempFolder folder;
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"/bin/true"}, {"/bin/false"}, {"bash", "-c", "ls / | wc -l"}, {"bash", "-c", "env -i /bin/echo hello; echo $?"},
-        {"bash", "-c", "(ulimit -n 20; ls /proc/self/fd | wc -l)"}, {"cat", "/dev/null"}, {"su", "--help"}}) {
-    for (const Environment& mode : {Environment{}, Environment{{"XLOG_LOG", folder / "log.csv"}, {"XLOG_BUDGET", "1G"}, {"XLOG_VERBOSE", "1"}}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"/bin/true"},
+                                                  {"/bin/false"},
+                                                  {"bash", "-c", "ls / | wc -l"},
+                                                  {"bash", "-c", "env -i /bin/echo hello; echo $?"},
+                                                  {"bash", "-c", "(ulimit -n 20; ls /proc/self/fd | wc -l)"},
+                                                  {"cat", "/dev/null"},
+                                                  {"su", "--help"}}) {
+    for (const Environment& mode :
+         {Environment{}, Environment{{"XLOG_LOG", folder / "log.csv"}, {"XLOG_BUDGET", "1G"}, {"XLOG_VERBOSE", "1"}}}) {
       Outcome native = run(command, {}, folder.path());
       Outcome ours = run_with_library(command, mode, folder.path());
       BOOST_TEST(ours.status == native.status);

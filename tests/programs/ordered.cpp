@@ -1,6 +1,6 @@
 // A program that frees and allocates in stream order at its limit of 1 GiB, on streams that are held back.
-#include <thread>
 #include <unistd.h>
+#include <thread>
 
 #include "programs/program.h"
 

@@ -12,14 +12,14 @@
 #include <cstring>
 
 // A driver call that must work for the program to make sense.
-#define MUST(call)                                                                    \
-  do {                                                                                \
-    CUresult must_result = (call);                                                    \
-    if (must_result != CUDA_SUCCESS) {                                                \
+#define MUST(call)                                                                              \
+  do {                                                                                          \
+    CUresult must_result = (call);                                                              \
+    if (must_result != CUDA_SUCCESS) {                                                          \
       std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, static_cast<int>(must_result)); \
-      std::fflush(stdout);                                                            \
-      std::exit(3);                                                                   \
-    }                                                                                 \
+      std::fflush(stdout);                                                                      \
+      std::exit(3);                                                                             \
+    }                                                                                           \
   } while (0)
 
 inline CUcontext start(int device = 0) {

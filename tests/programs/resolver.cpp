@@ -25,7 +25,8 @@ void ask5(Resolve5 resolve, const char* name, int version, cuuint64_t flags, boo
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
   std::memset(&status, 77, sizeof status);
   CUresult r = resolve(name, &fn, version, flags, with_status ? &status : nullptr);
-  std::printf("%s %d flags %lu: r %d null %d status %d\n", name, version, static_cast<unsigned long>(flags), r, fn == nullptr, static_cast<int>(status));
+  std::printf("%s %d flags %lu: r %d null %d status %d\n", name, version, static_cast<unsigned long>(flags), r, fn == nullptr,
+              static_cast<int>(status));
 }
 
 void use(Resolve5 resolve, cuuint64_t flags, CUstream stream) {
@@ -71,7 +72,8 @@ int main() {
 
   // Four arguments, the register of a fifth full of junk.
   fn = nullptr;
-  CUresult r = reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t, uintptr_t)>(reinterpret_cast<void*>(resolve4))("cuMemAlloc", &fn, 3020, 0, 0xdeadbeef);
+  CUresult r = reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t, uintptr_t)>(reinterpret_cast<void*>(resolve4))(
+      "cuMemAlloc", &fn, 3020, 0, 0xdeadbeef);
   std::printf("four arguments: r %d null %d\n", r, fn == nullptr);
   void* four = nullptr;
   void* five = nullptr;

@@ -21,21 +21,21 @@ struct Fault {
 };
 
 std::vector<Fault> parse_faults(const char* text) {
-    std::vector<Fault> list;
-    for (const char* at = text; at != nullptr && *at != '\0';) {
-      const char* colon = std::strchr(at, ':');
-      if (colon == nullptr) {
-        break;
-      }
-      char* end = nullptr;
-      Fault fault{std::string(at, colon), std::strtoul(colon + 1, &end, 10), false, 0};
-      fault.onward = *end == '+';
-      end = std::strchr(end, ':');
-      fault.code = end != nullptr ? static_cast<int>(std::strtol(end + 1, &end, 10)) : 999;
-      list.push_back(fault);
-      at = end != nullptr && *end == ',' ? end + 1 : nullptr;
+  std::vector<Fault> list;
+  for (const char* at = text; at != nullptr && *at != '\0';) {
+    const char* colon = std::strchr(at, ':');
+    if (colon == nullptr) {
+      break;
     }
-    return list;
+    char* end = nullptr;
+    Fault fault{std::string(at, colon), std::strtoul(colon + 1, &end, 10), false, 0};
+    fault.onward = *end == '+';
+    end = std::strchr(end, ':');
+    fault.code = end != nullptr ? static_cast<int>(std::strtol(end + 1, &end, 10)) : 999;
+    list.push_back(fault);
+    at = end != nullptr && *end == ',' ? end + 1 : nullptr;
+  }
+  return list;
 }
 
 std::vector<Fault>& faults() {
@@ -197,7 +197,7 @@ namespace {
 Device* device_at(CUdevice ordinal) {
   Driver& driver = Driver::get();
   return ordinal >= 0 && static_cast<size_t>(ordinal) < driver.devices.size() ? driver.devices[static_cast<size_t>(ordinal)].get()
-                                                                            : nullptr;
+                                                                              : nullptr;
 }
 }  // namespace
 

@@ -187,7 +187,8 @@ CUresult copy(const char* name, void* to, const void* from, size_t bytes, bool g
   if (call.failed() || !good) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  return in_stream(call, stream, [=] { std::memcpy(to, from, bytes); }, wait);
+  return in_stream(
+      call, stream, [=] { std::memcpy(to, from, bytes); }, wait);
 }
 
 }  // namespace
@@ -348,7 +349,8 @@ SIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
   if (call.failed() || !in_bounds(to, n)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  return in_stream(call, nullptr, [=] { std::memset(host(to), value, n); }, false);
+  return in_stream(
+      call, nullptr, [=] { std::memset(host(to), value, n); }, false);
 }
 
 SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {
@@ -356,7 +358,8 @@ SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t 
   if (call.failed() || !in_bounds(to, n)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  return in_stream(call, stream, [=] { std::memset(host(to), value, n); }, false);
+  return in_stream(
+      call, stream, [=] { std::memset(host(to), value, n); }, false);
 }
 
 SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t n, CUstream stream) {

@@ -182,15 +182,15 @@ CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool 
 
 }  // namespace
 
-#define SIM_POOL_TWINS(suffix, per_thread)                                                                        \
-  SIM_EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {                  \
-    return allocate("cuMemAllocAsync" #suffix, out, bytes, nullptr, false, stream, per_thread);                   \
-  }                                                                                                               \
+#define SIM_POOL_TWINS(suffix, per_thread)                                                                                  \
+  SIM_EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {                            \
+    return allocate("cuMemAllocAsync" #suffix, out, bytes, nullptr, false, stream, per_thread);                             \
+  }                                                                                                                         \
   SIM_EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) { \
-    return allocate("cuMemAllocFromPoolAsync" #suffix, out, bytes, pool, true, stream, per_thread);               \
-  }                                                                                                               \
-  SIM_EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr ptr, CUstream stream) {                                  \
-    return free_in_order("cuMemFreeAsync" #suffix, ptr, stream, per_thread);                                      \
+    return allocate("cuMemAllocFromPoolAsync" #suffix, out, bytes, pool, true, stream, per_thread);                         \
+  }                                                                                                                         \
+  SIM_EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr ptr, CUstream stream) {                                            \
+    return free_in_order("cuMemFreeAsync" #suffix, ptr, stream, per_thread);                                                \
   }
 SIM_POOL_TWINS(, false)
 SIM_POOL_TWINS(_ptsz, true)

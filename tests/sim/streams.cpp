@@ -208,8 +208,8 @@ SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, in
 SIM_EXPORT CUresult cuStreamDestroy(CUstream s) { return destroy_stream("cuStreamDestroy", s); }
 SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream s) { return destroy_stream("cuStreamDestroy_v2", s); }
 
-#define SIM_TWINS(name, params, body, ...)                                                  \
-  SIM_EXPORT CUresult name params { return body(#name, __VA_ARGS__, false); }               \
+#define SIM_TWINS(name, params, body, ...)                                    \
+  SIM_EXPORT CUresult name params { return body(#name, __VA_ARGS__, false); } \
   SIM_EXPORT CUresult name##_ptsz params { return body(#name "_ptsz", __VA_ARGS__, true); }
 SIM_TWINS(cuStreamQuery, (CUstream s), query, s)
 SIM_TWINS(cuStreamSynchronize, (CUstream s), synchronize, s)

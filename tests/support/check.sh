@@ -1,0 +1,25 @@
+#!/bin/bash
+# check.sh BUILD: every test that needs no GPU; ends with "N passed, N failed, N skipped".
+set -u
+build=$(cd "$1" && pwd); export XLOG_BUILD=$build
+passed=0 failed=0 skipped=0
+suite() {  # suite NAME COMMAND...: a Boost.Test program; each test case counts
+  local name=$1; shift
+  local log=$build/$name.log
+  "$@" --color_output=no --report_level=detailed --log_level=message > "$log" 2>&1
+  local ok bad
+  ok=$(grep -cE '^ +Test case ".*" has passed' "$log"); bad=$(grep -cE '^ +Test case ".*" (has failed|was aborted)' "$log")
+  skipped=$((skipped + $(grep -c 'skipped:' "$log")))
+  passed=$((passed + ok)); failed=$((failed + bad))
+  echo "$name: $ok passed, $bad failed"
+  if [ "$bad" != 0 ] || [ "$ok" = 0 ]; then
+    [ "$ok" = 0 ] && failed=$((failed + 1))
+    grep -E 'error: in|fatal error|Failure occurred|^    ' "$log" | cut -c1-300 | head -60
+  fi
+}
+suite unit "$build/unit_tests"
+suite preload "$build/preload_tests"
+if "$(dirname "$0")/lint.sh" "$build" binary > "$build/lint.log" 2>&1; then passed=$((passed + 1)); echo "lint: the library is what it says it is"
+else failed=$((failed + 1)); cat "$build/lint.log"; fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,48 @@
+#!/bin/bash
+# lint.sh BUILD [binary]: what the library may depend on and export, which folder may include which, format, clang-tidy.
+# With `binary`, only what can be said of the built library and of the sources without further tools.
+set -u
+build=$1 only=${2:-all} bad=0
+complain() { echo "lint: $*" >&2; bad=1; }
+so=$build/libxlog.so
+
+needed=$(readelf -d "$so" | sed -nE 's/.*NEEDED.*\[(.*)\]/\1/p')
+[ "$needed" = libc.so.6 ] || complain "libxlog.so needs more than libc: $needed"
+listed=$(sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\()([A-Za-z0-9_]+)\)$/\2/p' shim/intercepted.def shim/loader.def | sort)
+exported=$(nm -D --defined-only "$so" | awk '{print $NF}' | sort)
+[ "$listed" = "$exported" ] || complain "exports are not the lists: $(diff <(echo "$listed") <(echo "$exported") | grep '^[<>]' | tr '\n' ' ')"
+highest=$(objdump -T "$so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
+[ "$(printf '%s\nGLIBC_2.34\n' "$highest" | sort -V | tail -1)" = GLIBC_2.34 ] || complain "needs $highest: the floor is GLIBC_2.34"
+hex_field() { awk "$1" | head -1; }
+# One word: the compiler's own frame_dummy. A constructor of ours would be another.
+constructors=$((16#$(readelf -SW "$so" | sed 's/^ *\[ *[0-9]*\]//' | hex_field '$1==".init_array"{print $5}')))
+[ "$constructors" = 8 ] || complain "has constructors: .init_array of $constructors bytes"
+tls=$(($(readelf -lW "$so" | hex_field '$1=="TLS"{print $6}')))
+[ "$tls" -le 256 ] || complain "thread-local storage of $tls bytes: at most 256"
+
+# Layers: a folder may include only itself and what stands before it.
+includes() {  # includes FOLDER-PATTERN FORBIDDEN-PATTERN
+  local found; found=$(grep -nE "^#include \"($2)" $1 2>/dev/null)
+  [ -z "$found" ] || complain "an include against the direction: $found"
+}
+includes "runtime/base/*" 'runtime/(record|resource|runtime|device)|shim/|tools/|tests/'
+includes "runtime/record/*" 'runtime/(resource|runtime|device)|shim/|tools/|tests/'
+includes "runtime/resource/*" 'runtime/(runtime|device)|shim/|tools/|tests/'
+includes "runtime/*.h runtime/*.cpp" 'shim/|tools/|tests/'
+includes "shim/*" 'tools/|tests/'
+includes "tools/*.h tools/*.cpp" 'shim/|tests/|runtime/(resource|runtime|device)'
+grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp && complain "the runtime looks symbols up"
+grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp shim/*.cpp runtime/record/recorder.cpp \
+  runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"
+[ "$only" = binary ] && exit $bad
+
+files=$(git ls-files '*.cpp' '*.h')
+if command -v clang-format >/dev/null; then
+  clang-format --dry-run --Werror $files 2>&1 | head -20 | grep . && complain "not formatted: make format"
+else echo "lint: clang-format is not here: skipped"; fi
+if command -v clang-tidy >/dev/null; then
+  core="-std=c++20 -I. -I$build/gen -Ibuild/libunwind/include -isystem ${CUDA_HOME:-/usr/local/cuda}/include"
+  git ls-files 'runtime/*.cpp' 'shim/*.cpp' 'tools/*.cpp' | xargs -P"$(nproc)" -n4 sh -c 'clang-tidy --quiet "$@" -- '"$core"' 2>/dev/null' tidy > "$build/tidy.log"
+  grep -E 'warning:|error:' "$build/tidy.log" | sort -u | head -40 | grep . && complain "clang-tidy"
+else echo "lint: clang-tidy is not here: skipped"; fi
+exit $bad

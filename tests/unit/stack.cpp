@@ -1,0 +1,245 @@
+// The stack of resources over a driver in memory.
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "runtime/device_runtime.h"
+#include "runtime/resource/registry.h"
+
+using namespace xlog;
+
+namespace {
+
+// A driver of one device: its memory is a counter, its streams say what they are told to.
+struct FakeDriver {
+  DriverApi api;
+  static inline std::atomic<uint64_t> next{0x1000};
+  static inline std::atomic<int> fail_alloc{0};  // that many next allocations fail
+  static inline std::atomic<int> fail_free{0};
+  static inline std::map<CUstream, bool> busy;
+  static inline std::atomic<int> allocations{0};
+
+  FakeDriver() {
+    next = 0x1000;
+    fail_alloc = 0;
+    fail_free = 0;
+    busy.clear();
+    allocations = 0;
+    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t) {
+      if (fail_alloc > 0 && fail_alloc.fetch_sub(1) > 0) {
+        *p = 0;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      }
+      ++allocations;
+      *p = next.fetch_add(0x200);
+      return CUDA_SUCCESS;
+    };
+    api.cuMemAllocPitch_v2 = [](CUdeviceptr* p, size_t* pitch, size_t width, size_t, unsigned) {
+      *pitch = (width + 511) / 512 * 512;
+      *p = next.fetch_add(0x200);
+      return CUDA_SUCCESS;
+    };
+    api.cuMemAllocAsync = [](CUdeviceptr* p, size_t, CUstream) { return *p = next.fetch_add(0x200), CUDA_SUCCESS; };
+    api.cuMemFree_v2 = [](CUdeviceptr) { return fail_free > 0 && fail_free.fetch_sub(1) > 0 ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS; };
+    api.cuMemFreeAsync = [](CUdeviceptr, CUstream) { return CUDA_SUCCESS; };
+    api.cuCtxGetCurrent = [](CUcontext* c) { return *c = nullptr, CUDA_SUCCESS; };
+    api.cuStreamQuery = [](CUstream s) { return busy[s] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
+  }
+};
+
+CUstream stream(uintptr_t n) { return reinterpret_cast<CUstream>(0x1000 + n); }  // 1 and 2 are the special handles
+CUmemoryPool pool() { return reinterpret_cast<CUmemoryPool>(0x77); }
+
+AllocationRequest plain(size_t bytes) { return {.kind = Kind::plain, .api = "cuMemAlloc_v2", .bytes = bytes}; }
+AllocationRequest ordered(size_t bytes, uintptr_t on) {
+  return {.kind = Kind::async, .api = "cuMemAllocAsync", .bytes = bytes, .stream = {stream(on), false}, .pool = pool(), .stream_id = on};
+}
+FreeRequest free_plain() { return {.api = "cuMemFree_v2"}; }
+FreeRequest free_ordered(uintptr_t on) { return {.api = "cuMemFreeAsync", .ordered = true, .stream = {stream(on), false}, .stream_id = on}; }
+
+struct BudgetFixture {
+  FakeDriver driver;
+  NativeResource native{driver.api};
+  GlobalDeviceBudget budget{native, driver.api, 1000, BudgetCount::bytes};
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(exactly_at_the_limit_and_one_more, BudgetFixture) {
+  DeviceBlock block;
+  BOOST_TEST(budget.allocate(plain(1000), block).ok());
+  DeviceBlock more;
+  Status refused = budget.allocate(plain(1), more);
+  BOOST_TEST((refused.error == Error::out_of_budget));
+  BOOST_TEST(refused.code == CUDA_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(refused.requested == 1);
+  BOOST_TEST(refused.current == 1000);
+  BOOST_TEST(refused.remaining == 0);
+  BOOST_TEST(refused.limit == 1000);
+  BOOST_TEST(more.ptr == 0);
+  BOOST_TEST(budget.deallocate(block, free_plain()).ok());
+  BOOST_TEST(budget.reserved_bytes() == 0);
+  BOOST_TEST(budget.allocate(plain(1000), block).ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(above_the_limit_the_driver_is_not_asked, BudgetFixture) {
+  DeviceBlock block;
+  BOOST_TEST(!budget.allocate(plain(1001), block).ok());
+  BOOST_TEST(!budget.allocate(plain(SIZE_MAX), block).ok());
+  BOOST_TEST(FakeDriver::allocations == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(refusals_of_the_driver_leak_nothing, BudgetFixture) {
+  DeviceBlock block;
+  FakeDriver::fail_alloc = 1000;
+  for (int i = 0; i < 1000; ++i) {
+    Status status = budget.allocate(plain(600), block);
+    BOOST_TEST((status.error == Error::driver));
+    BOOST_TEST(status.code == CUDA_ERROR_OUT_OF_MEMORY);
+  }
+  BOOST_TEST(budget.allocate(plain(1000), block).ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_free_that_fails_keeps_its_bytes, BudgetFixture) {
+  DeviceBlock block;
+  BOOST_TEST(budget.allocate(plain(700), block).ok());
+  FakeDriver::fail_free = 1;
+  BOOST_TEST(budget.deallocate(block, free_plain()).code == CUDA_ERROR_ILLEGAL_ADDRESS);
+  BOOST_TEST(budget.reserved_bytes() == 700);
+  BOOST_TEST(budget.deallocate(block, free_plain()).ok());
+  BOOST_TEST(budget.reserved_bytes() == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_pitch_is_charged_as_it_is, BudgetFixture) {
+  DeviceBlock block;
+  size_t pitch = 0;
+  AllocationRequest request{.kind = Kind::pitch, .bytes = 100, .width_bytes = 100, .height = 1, .element_bytes = 4, .pitch_out = &pitch};
+  BOOST_TEST(budget.allocate(request, block).ok());
+  BOOST_TEST(budget.reserved_bytes() == 512);
+  DeviceBlock second;  // 512 more do not fit, though 100 would
+  BOOST_TEST(!budget.allocate(request, second).ok());
+  BOOST_TEST(budget.reserved_bytes() == 512);
+}
+
+BOOST_FIXTURE_TEST_CASE(pending_bytes_are_their_streams_own, BudgetFixture) {
+  DeviceBlock block;
+  FakeDriver::busy[stream(1)] = true;
+  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());
+  BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
+  BOOST_TEST(budget.reserved_bytes() == 700);
+  DeviceBlock other;
+  BOOST_TEST(budget.allocate(ordered(300, 2), other).ok());  // beside them
+  BOOST_TEST(!budget.allocate(ordered(700, 2), block).ok()); // not theirs
+  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());  // its own
+  BOOST_TEST(budget.reserved_bytes() == 1000);
+  BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
+  FakeDriver::busy[stream(1)] = false;
+  BOOST_TEST(budget.allocate(ordered(700, 2), block).ok());  // the free is done
+  BOOST_TEST(budget.reserved_bytes() == 1000);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_recycled_handle_owes_nothing, BudgetFixture) {
+  DeviceBlock block;
+  FakeDriver::busy[stream(1)] = true;
+  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());
+  BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
+  budget.stream_destroyed(stream(1));
+  BOOST_TEST(budget.reserved_bytes() == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(more_streams_than_are_remembered, BudgetFixture) {
+  for (uintptr_t on = 1; on <= 2000; ++on) {
+    FakeDriver::busy[stream(on)] = true;
+    DeviceBlock block;
+    BOOST_REQUIRE(budget.allocate(ordered(1, on), block).ok());
+    BOOST_REQUIRE(budget.deallocate(block, free_ordered(on)).ok());
+  }
+  BOOST_TEST(budget.reserved_bytes() <= 256);
+  FakeDriver::busy.clear();
+  budget.reap_pending();
+  BOOST_TEST(budget.reserved_bytes() == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_limit_of_nothing, BudgetFixture) {
+  GlobalDeviceBudget none(native, driver.api, 0, BudgetCount::bytes);
+  DeviceBlock block;
+  BOOST_TEST(!none.allocate(plain(1), block).ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(exact_under_threads, BudgetFixture) {
+  std::atomic<uint64_t> live{0};
+  std::atomic<bool> passed{false};
+  std::vector<std::thread> all;
+  for (int t = 0; t < 8; ++t) {
+    all.emplace_back([&, t] {
+      for (size_t i = 0; i < 20000; ++i) {
+        DeviceBlock block;
+        size_t bytes = (i * 7 + static_cast<size_t>(t) * 13) % 400 + 1;
+        if (budget.allocate(plain(bytes), block).ok()) {
+          passed = passed || live.fetch_add(bytes) + bytes > 1000;
+          live.fetch_sub(bytes);
+          budget.deallocate(block, free_plain());
+        }
+      }
+    });
+  }
+  for (auto& each : all) {
+    each.join();
+  }
+  BOOST_TEST(!passed);
+  BOOST_TEST(budget.reserved_bytes() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_takes) {
+  BOOST_TEST(plain_taken(1) == 512);
+  BOOST_TEST(plain_taken(512) == 512);
+  BOOST_TEST(plain_taken(513) == 1024);
+  BOOST_TEST(plain_taken(1 << 20) == 1 << 20);
+  BOOST_TEST(plain_taken((1 << 20) + 1) == 2 << 20);
+  BOOST_TEST(plain_taken((2 << 20) + 1) == 4 << 20);
+  BOOST_TEST(plain_taken(SIZE_MAX) == SIZE_MAX);
+  BOOST_TEST(least_pitched(SIZE_MAX, 2) == SIZE_MAX);
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_the_errors) {
+  Text<400> out;
+  put_status(out, Status::out_of_budget(UINT64_MAX, 5, 10));
+  BOOST_TEST(out.view() ==
+             "out of budget: current 5 bytes, requested 18446744073709551615 bytes, required 18446744073709551620 bytes, limit 10 bytes, remaining 5 bytes");
+  out.clear();
+  put_status(out, Status::from(CUDA_ERROR_ILLEGAL_ADDRESS));
+  BOOST_TEST(out.view() == "CUDA driver error 700: CUDA_ERROR_ILLEGAL_ADDRESS");
+  out.clear();
+  put_status(out, Status::use_after_free(7));
+  BOOST_TEST(out.view() == "use-after-free on generation 7");
+}
+
+BOOST_AUTO_TEST_CASE(the_registry_keeps_every_block) {
+  static BlockRegistry registry;
+  DeviceBlock ended;
+  constexpr uint64_t kBlocks = 20000;
+  for (uint64_t i = 1; i <= kBlocks; ++i) {
+    BOOST_REQUIRE(!registry.insert({.ptr = i * 512, .bytes = i, .generation = i}, ended));
+  }
+  BOOST_TEST(registry.size() == kBlocks);
+  for (uint64_t i = 1; i <= kBlocks; i += 2) {
+    DeviceBlock found;
+    BOOST_REQUIRE(registry.take(i * 512, found));
+    BOOST_REQUIRE(found.bytes == i);
+    BOOST_REQUIRE(!registry.take(i * 512, found));
+  }
+  for (uint64_t i = 2; i <= kBlocks; i += 2) {
+    DeviceBlock found;
+    BOOST_REQUIRE(registry.take(i * 512, found));
+    BOOST_REQUIRE(!registry.insert(found, ended));
+  }
+  BOOST_TEST(registry.insert({.ptr = 1024, .bytes = 1, .generation = 99}, ended));
+  BOOST_TEST(ended.generation == 2);
+  DeviceBlock found;
+  BOOST_TEST(!registry.take(0, found));
+  std::vector<DeviceBlock> taken(kBlocks);
+  size_t n = registry.take_if([](const DeviceBlock& b, const void*) { return b.generation % 4 == 0; }, nullptr, taken.data(), taken.size());
+  BOOST_TEST(n == kBlocks / 4);
+  BOOST_TEST(registry.size() == kBlocks / 4);
+}
