@@ -38,18 +38,23 @@ class TextSink {
 
   TextSink& decimal(uint64_t value, unsigned min_digits = 1) noexcept {
     char digits[20];
-    unsigned n = 0;
-    do {
-      digits[n++] = static_cast<char>('0' + value % 10);
-      value /= 10;
-    } while (value != 0);
+    char* at = digits + sizeof digits;
+    while (value >= 100) {  // two digits a division: a row has some seventy of them
+      at -= 2;
+      std::memcpy(at, kPairs + value % 100 * 2, 2);
+      value /= 100;
+    }
+    if (value >= 10) {
+      at -= 2;
+      std::memcpy(at, kPairs + value * 2, 2);
+    } else {
+      *--at = static_cast<char>('0' + value);
+    }
+    auto n = static_cast<unsigned>(digits + sizeof digits - at);
     for (unsigned i = n; i < min_digits; ++i) {
       put('0');
     }
-    while (n != 0) {
-      put(digits[--n]);
-    }
-    return *this;
+    return put(std::string_view(at, n));
   }
 
   TextSink& hex(uint64_t value, unsigned min_digits = 1) noexcept {
@@ -83,6 +88,10 @@ class TextSink {
   }
 
  private:
+  static constexpr const char* kPairs =
+      "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+      "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
   char* data_;
   size_t capacity_;
   size_t size_ = 0;

@@ -16,12 +16,19 @@ namespace {
 
 constexpr size_t kTextBytes = 256 << 10;  // 128 frames of the longest module names
 
+uint64_t mix(uint64_t a, uint64_t b) noexcept {
+  unsigned __int128 product = static_cast<unsigned __int128>(a ^ b) * 0xD6E8FEB86659FD93ULL;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Four lanes, so that the multiplications do not wait for each other.
 uint64_t hash_stack(const uintptr_t* frames, size_t count, uint32_t epoch) noexcept {
-  uint64_t hash = 0x9E3779B97F4A7C15ULL + epoch + count;
+  uint64_t lanes[4] = {0x9E3779B97F4A7C15ULL + epoch, 0xBF58476D1CE4E5B9ULL + count, 0x94D049BB133111EBULL, 0x2545F4914F6CDD1DULL};
   for (size_t i = 0; i < count; ++i) {
-    unsigned __int128 product = static_cast<unsigned __int128>(hash ^ frames[i]) * 0xD6E8FEB86659FD93ULL;
-    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ (hash << 23 | hash >> 41);
+    uint64_t& lane = lanes[i % 4];
+    lane = mix(lane, frames[i]) + (lane << 23 | lane >> 41);
   }
+  uint64_t hash = mix(mix(lanes[0], lanes[1]), mix(lanes[2] + 1, lanes[3]));
   return hash != 0 ? hash : 1;
 }
 

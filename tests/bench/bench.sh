@@ -33,3 +33,7 @@ import resource, subprocess, sys
 subprocess.run([sys.argv[1], "report", sys.argv[2]], stdout=subprocess.DEVNULL)
 print("  and in %d MB of memory, mapped file pages included" % (resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024))
 P
+# What a program that knows nothing of CUDA pays at its start.
+start() { bash -c 'TIMEFORMAT=%R; time for i in $(seq 200); do '"$1"' /bin/true; done' 2>&1; }
+bare=$(start ""); preloaded=$(start "LD_PRELOAD=$build/libxlog.so")
+echo "  /bin/true starts $(awk -v a="$preloaded" -v b="$bare" 'BEGIN{printf "%.2f", (a-b)*1000/200}') ms later (at most 3)"
