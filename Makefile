@@ -21,7 +21,7 @@ say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
 CXXFLAGS ?= -O2 -g
 WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
-COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(addprefix -fsanitize=,$(SANITIZE))
+COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
 # What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
@@ -108,21 +108,22 @@ $(B)/libxlog_runtime.a: $(RUNTIME_OBJ)
 $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
-	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(addprefix -fsanitize=,$(SANITIZE))
+	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
 $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
 
 # ---- simulated driver, programs, tests -------------------------------------------------------------------------------
 
 $(call obj,$(SIM_SRC) tests/bench/noop_driver.cpp): FLAGS = $(HOST) -fPIC -fvisibility=hidden
+# -Bsymbolic: as in the real driver, an address that it hands out is its own, whatever was preloaded.
 $(SIM): $(call obj,$(SIM_SRC))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -shared -pthread -o $@ $^ -Wl,-soname,libcuda.so.1 -Wl,-z,defs && ln -sf libcuda.so.1 $(@D)/libcuda.so
+	$(Q)$(CXX) -shared -pthread -o $@ $^ -Wl,-soname,libcuda.so.1 -Wl,-z,defs,-Bsymbolic && ln -sf libcuda.so.1 $(@D)/libcuda.so
 $(NOOP): $(call obj,tests/bench/noop_driver.cpp)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -149,10 +150,10 @@ $(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN
 TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
 $(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
 $(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE))
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
 
 # Runtime-API programs, with either cudart.
 $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
@@ -162,8 +163,8 @@ $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
 GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
-gpu-kit: all $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)
-	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/programs $(B)/gpu $(B)/kit/
+gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES)
+	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
 
 # ---- targets for people ----------------------------------------------------------------------------------------------
 
@@ -179,10 +180,10 @@ golden: $(B)/unit_tests  ## write the golden reports anew: look at the differenc
 bench: all $(NOOP) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
 
-check-gpu: all $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)  ## the real driver: same programs, real applications (says skipped without a GPU)
+check-gpu: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)  ## the real driver: same programs, real applications (says skipped without a GPU)
 	$(Q)tests/gpu/check-gpu.sh $(B)
 
-bench-gpu: all  ## the figures on a GPU
+bench-gpu: all $(NOOP) $(BENCHES)  ## the figures on a GPU
 	$(Q)tests/gpu/bench-gpu.sh $(B)
 
 lint: all  ## format, clang-tidy, layers, exports, dependencies

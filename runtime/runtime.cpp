@@ -20,6 +20,18 @@ const char* lookup_variable(const char* name) noexcept { return secure_getenv(na
 
 void complain(std::string_view line, bool) noexcept { say(line); }
 
+void say_options() noexcept {
+  Text<1000> line;
+  line.put("options:");
+  for (const OptionRow& row : kOptions) {
+    const char* value = lookup_variable(row.name.data());
+    if (value != nullptr) {
+      line.put(' ').put(row.name).put('=').put(value);
+    }
+  }
+  say(line.view());
+}
+
 bool belongs_to(const DeviceBlock& block, const void* context) noexcept {
   return block.context == context && (block.kind == Kind::plain || block.kind == Kind::pitch);
 }
@@ -59,14 +71,18 @@ bool Runtime::prepare(const DriverApi& driver) noexcept {
   return phase == Phase::ready;
 }
 
-void Runtime::begin() noexcept {
+bool Runtime::begin() noexcept {
   if (!engaged_ || begun_.exchange(true, std::memory_order_relaxed)) {
-    return;
+    return false;
   }
   recorder_.allow();
   if (options_.log.size != 0 && options_.backtrace != 0) {
     warm_backtrace();
   }
+  if (options_.verbose) {
+    say_options();
+  }
+  return true;
 }
 
 XlogDeviceRuntime* Runtime::device(int ordinal) noexcept {

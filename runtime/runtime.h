@@ -29,8 +29,8 @@ class Runtime {
   // Something of the stack is switched on. Only after prepare().
   [[nodiscard]] bool engaged() const noexcept { return engaged_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  // After the first listed call that succeeded: what must not be done inside an allocation is done now.
-  void begin() noexcept;
+  // After the driver was initialised: what must not be done inside an allocation is done now. True the first time.
+  bool begin() noexcept;
 
   CUresult allocate(AllocationRequest& request, CUdeviceptr* dptr) noexcept;
   CUresult free(CUdeviceptr ptr, FreeRequest& request) noexcept;

@@ -1,5 +1,6 @@
 // Observed calls: the driver's, with the stack told of what begins and ends.
 #include "shim/entry.h"
+#include "shim/self_check.h"
 
 using xlog::Entry;
 using xlog::Row;
@@ -13,7 +14,9 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   }
   CUresult result = entry.forward<decltype(&::cuInit)>(flags);
   if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().begin();
+    if (entry.runtime().begin()) {
+      xlog::check_routes();
+    }
   }
   return result;
 }

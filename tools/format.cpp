@@ -38,7 +38,8 @@ std::string time_text(uint64_t ns) {
 
 std::string share_text(uint64_t part, uint64_t whole) {
   char out[32];
-  std::snprintf(out, sizeof out, "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  double share = whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  std::snprintf(out, sizeof out, share > 0 && share < 1 ? "%.2f %%" : "%.1f %%", share);
   return out;
 }
 

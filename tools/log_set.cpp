@@ -37,18 +37,23 @@ void read_run_info(ProcessLog& log) {
   log.host = info.value("host", "");
   log.pid = info.value("pid", uint64_t{0});
   log.start_ns = info.value("start_ns", uint64_t{0});
-  for (const auto& argument : info.value("arguments", json::array())) {
-    log.arguments += (log.arguments.empty() ? "" : " ") + argument.get<std::string>();
+  // Each array is kept: a range-for over part of a temporary would outlive it.
+  const json arguments = info.value("arguments", json::array());
+  for (const json& argument : arguments) {
+    log.arguments += (log.arguments.empty() ? "" : " ") + (argument.is_string() ? argument.get<std::string>() : "");
   }
-  for (const auto& gpu : info.value("gpus", json::array())) {
+  const json gpus = info.value("gpus", json::array());
+  for (const json& gpu : gpus) {
     GpuInfo& out = log.gpus[gpu.value("ordinal", uint64_t{0})];
     out.uuid = gpu.value("uuid", "");
     out.name = gpu.value("name", "");
     out.total_bytes = gpu.value("total_bytes", uint64_t{0});
-    out.limit_bytes = gpu.contains("limit_bytes") && gpu["limit_bytes"].is_number() ? gpu["limit_bytes"].get<uint64_t>() : UINT64_MAX;
+    bool limited = gpu.contains("limit_bytes") && gpu["limit_bytes"].is_number();
+    out.limit_bytes = limited ? gpu["limit_bytes"].get<uint64_t>() : UINT64_MAX;
   }
-  for (const auto& [name, value] : info.value("environment", json::object()).items()) {
-    log.environment[name] = value.get<std::string>();
+  const json environment = info.value("environment", json::object());
+  for (const auto& [name, value] : environment.items()) {
+    log.environment[name] = value.is_string() ? value.get<std::string>() : "";
   }
 }
 

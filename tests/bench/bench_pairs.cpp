@@ -40,12 +40,18 @@ int main(int argc, char** argv) {
   int threads = argc > 1 ? std::atoi(argv[1]) : 1;
   long pairs = argc > 2 ? std::atol(argv[2]) : 1'000'000;
   int depth = argc > 3 ? std::atoi(argv[3]) : 0;
-  cuInit(0);
+  CUcontext context = nullptr;
+  if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+    return 1;
+  }
   seconds(depth, 1000);  // warm
   std::vector<std::thread> all;
   auto start = Clock::now();
   for (int i = 0; i < threads; ++i) {
-    all.emplace_back([=] { seconds(depth, pairs); });
+    all.emplace_back([=] {
+      cuCtxSetCurrent(context);
+      seconds(depth, pairs);
+    });
   }
   for (auto& each : all) {
     each.join();

@@ -23,6 +23,8 @@ NOOP_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* id, CUdevice) { return std::mems
 NOOP_EXPORT CUresult cuDeviceTotalMem_v2(size_t* n, CUdevice) { return *n = size_t{80} << 30, CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuCtxGetDevice(CUdevice* d) { return *d = 0, CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuCtxGetCurrent(CUcontext* c) { return *c = reinterpret_cast<CUcontext>(&context_object), CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice) { return cuCtxGetCurrent(c); }
 NOOP_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t) {
   return *p = next_address.fetch_add(512, std::memory_order_relaxed), CUDA_SUCCESS;
 }

@@ -13,15 +13,19 @@ if ! nvidia-smi -L >/dev/null 2>&1; then skip "no GPU here: nothing was checked"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; cd "$work" || exit 1
 
+# Under direct, async memory is plain memory: its attributes and its end with the context show it.
+modes_left_out="conformance:direct+log resolver:direct+log reset:direct+log"
 # same NAME COMMAND...: natively, then with the library in several modes.
 same() {
   local name=$1; shift
   "$@" > native.out 2> native.err; local native=$?
   local mode
-  for mode in "nothing" "log" "budget" "log+budget"; do
+  for mode in "nothing" "log" "budget" "log+budget" "direct+log"; do
+    case " $modes_left_out " in *" $name:$mode "*) continue ;; esac
     local -a with=(LD_PRELOAD="$build/libxlog.so")
     case $mode in *log*) with+=(XLOG_LOG="$work/log.$name.$mode/") ;; esac
     case $mode in *budget*) with+=(XLOG_BUDGET=100%) ;; esac
+    case $mode in *direct*) with+=(XLOG_BACKEND=direct) ;; esac
     env "${with[@]}" "$@" > ours.out 2> ours.err; local ours=$?
     if [ $native != $ours ] || ! cmp -s native.out ours.out; then
       fail "$name, $mode: exit $native and $ours"; diff native.out ours.out | head -5; head -5 ours.err
@@ -35,6 +39,16 @@ if ! diff <(grep -v '^$' "$here/conformance.expected") <("$build/programs/confor
   fail "conformance: the driver's answers are not the recorded ones"; head -20 facts.diff
 else pass "conformance: the driver's answers are the recorded ones"; fi
 same conformance "$build/programs/conformance"
+for name in resolver reset info threads demo unwind plugins_in_turn; do
+  case $name in threads) args=(4 500) ;; *) args=("$build/programs/plugins") ;; esac
+  same $name "$build/programs/$name" "${args[@]}"
+done
+# Under a limit of 1 GiB the real driver and the simulated one give the same answers.
+for name in budget_threads reset ordered; do
+  env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=1G "$build/programs/$name" > real.out 2> real.err
+  env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=1G LD_LIBRARY_PATH="$build/sim" "$build/programs/$name" 2>&1 | grep -v 'the driver refused' > sim.out
+  if cmp -s real.out sim.out; then pass "$name at its limit, as on the simulated driver"; else fail "$name at its limit"; diff sim.out real.out | head -5; fi
+done
 same cudart-static "$build/gpu/cuda_runtime_static"
 same cudart-shared "$build/gpu/cuda_runtime_shared"
 if has torch; then
@@ -57,6 +71,10 @@ if has jax; then same jax python3 "$here/apps/jax_step.py"; else skip "jax"; fi
 if has cupy; then same cupy python3 "$here/apps/cupy_ops.py"; else skip "cupy"; fi
 if has numba.cuda; then same numba python3 "$here/apps/numba_kernel.py"; else skip "numba"; fi
 
+if has torch; then
+  echo "  \$ xlog run -- python3 torch_train.py"
+  "$build/xlog" run -- python3 "$here/apps/torch_train.py" 2>&1 >/dev/null | sed 's/^/  /'
+fi
 # Every log: each pointer alternates, live bytes end where the sums end, and the report reads it.
 for folder in log.*.log nocache; do
   if "$build/xlog" report --verify "$folder" > verify.out 2>&1; then pass "log of $folder: $(tail -1 verify.out)"

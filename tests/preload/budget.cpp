@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(contexts_that_end_give_back) {
              "400 more, b gone: 0\n"
              "b's old block: 1\n"
              "a's block: 0\n"
-             "destroy twice: 201\n"
-             "release one of two: 0\n"
+             "release one of three: 0\n"
+             "release another: 0\n"
              "still full: 2\n"
              "release the last: 0\n"
              "900 after the last release: 0\n");

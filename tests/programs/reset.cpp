@@ -36,16 +36,16 @@ int main() {
   show("400 more, b gone", cuMemAlloc_v2(&p, 400 * kMiB));
   show("b's old block", in_b != p ? cuMemFree_v2(in_b) : CUDA_ERROR_INVALID_VALUE);
   show("a's block", cuMemFree_v2(in_a));
-  show("destroy twice", cuCtxDestroy_v2(b));
   MUST(cuMemFree_v2(p));
 
-  // Release: the last one ends the context, the one before does not.
+  // Release: the last one ends the context, those before do not. A reset does not release.
   MUST(cuCtxDestroy_v2(a));
   MUST(cuCtxSetCurrent(primary));
   CUcontext again = nullptr;
   MUST(cuDevicePrimaryCtxRetain(&again, 0));
   p = must_alloc(900 * kMiB);
-  show("release one of two", cuDevicePrimaryCtxRelease_v2(0));
+  show("release one of three", cuDevicePrimaryCtxRelease_v2(0));
+  show("release another", cuDevicePrimaryCtxRelease_v2(0));
   show("still full", cuMemAlloc_v2(&old, 200 * kMiB));
   show("release the last", cuDevicePrimaryCtxRelease_v2(0));
   MUST(cuDevicePrimaryCtxRetain(&primary, 0));

@@ -107,8 +107,7 @@ CUresult reset_primary(const char* name, CUdevice ordinal) {
   if (device->primary != nullptr && Driver::get().contexts.count(device->primary) != 0) {
     end_context(*device->primary);
   }
-  device->primary_count = 0;
-  return CUDA_SUCCESS;
+  return CUDA_SUCCESS;  // the retains still stand: a reset does not release
 }
 
 CUresult destroy_context(const char* name, CUcontext handle) {
