@@ -19,9 +19,12 @@ B := build$(if $(SANITIZE),/$(SANITIZE))
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
+# vptr needs the run-time types that the library does without.
+SAN := $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+
 CXXFLAGS ?= -O2 -g
 WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
-COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(SAN)
 # What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
@@ -108,13 +111,13 @@ $(B)/libxlog_runtime.a: $(RUNTIME_OBJ)
 $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
-	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(SAN)
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
 $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(SAN)
 
 # ---- simulated driver, programs, tests -------------------------------------------------------------------------------
 
@@ -150,10 +153,10 @@ $(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN
 TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
 $(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
 $(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize=vptr)
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
 
 # Runtime-API programs, with either cudart.
 $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu

@@ -129,8 +129,8 @@ void examine_driver(std::vector<Finding>& out) {
 
 std::vector<Finding> examine(const std::vector<std::string>& command) {
   std::vector<Finding> out;
-  std::string library = library_path();
-  out.push_back({!library.empty(), library.empty() ? "libxlog.so is neither beside this command nor in ../lib" : "library: " + library});
+  std::string trouble = library_trouble();
+  out.push_back({trouble.empty(), trouble.empty() ? "library: " + library_path() : trouble});
   std::vector<std::string> complaints;
   bool good = check_environment(complaints);
   for (const std::string& each : complaints) {

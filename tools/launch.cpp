@@ -137,6 +137,15 @@ std::string library_path() {
   return "";
 }
 
+std::string library_trouble() {
+  std::string path = library_path();
+  if (path.empty()) {
+    return "libxlog.so is neither beside this command nor in ../lib";
+  }
+  // LD_PRELOAD separates with both, and has no way to quote.
+  return path.find_first_of(" :") != path.npos ? path + ": LD_PRELOAD cannot name a path with a space or a colon" : "";
+}
+
 std::vector<std::pair<std::string, std::string>> launch_environment(const LaunchOptions& options, std::string& log_folder) {
   std::vector<std::pair<std::string, std::string>> out;
   const char* preload = std::getenv("LD_PRELOAD");
@@ -188,8 +197,8 @@ bool check_environment(std::vector<std::string>& complaints) {
 }
 
 int launch(const LaunchOptions& options) {
-  if (library_path().empty()) {
-    std::cerr << "xlog: libxlog.so is neither beside this command nor in ../lib\n";
+  if (!library_trouble().empty()) {
+    std::cerr << "xlog: " << library_trouble() << '\n';
     return 2;
   }
   std::string folder;

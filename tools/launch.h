@@ -16,6 +16,8 @@ struct LaunchOptions {
 
 // Absolute path of libxlog.so: beside this command, or in ../lib; empty when it is nowhere.
 std::string library_path();
+// Why the library cannot be preloaded from where it is; empty when it can.
+std::string library_trouble();
 
 // Variables for the program: name and value, in the order to set them. The log folder is absolute.
 std::vector<std::pair<std::string, std::string>> launch_environment(const LaunchOptions& options, std::string& log_folder);

@@ -59,8 +59,8 @@ int report_command(const std::vector<std::string>& names, bool json, bool verify
 int env_command(const LaunchOptions& options) {
   std::string library = library_path();
   std::string folder;
-  if (library.empty()) {
-    std::cerr << "xlog: libxlog.so is neither beside this command nor in ../lib\n";
+  if (!library_trouble().empty()) {
+    std::cerr << "xlog: " << library_trouble() << '\n';
     return 2;
   }
   for (const auto& [name, value] : launch_environment(options, folder)) {

@@ -323,39 +323,40 @@ void LogFile::write_at(uint64_t offset, std::string_view text) noexcept {
   }
 }
 
+void LogFile::fill_windows(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
+  uint64_t boundary = place.first->begin + place.first->size;
+  uint64_t at = place.offset;
+  for (std::string_view part : {head, middle, tail}) {
+    uint64_t room = at < boundary ? boundary - at : 0;
+    uint64_t here = part.size() < room ? part.size() : room;
+    std::memcpy(place.first->data + (at - place.first->begin), part.data(), here);
+    if (here < part.size()) {
+      std::memcpy(place.second->data + (at + here - place.second->begin), part.data() + here, part.size() - here);
+    }
+    at += part.size();
+  }
+  uint64_t in_first = place.second != nullptr ? boundary - place.offset : place.size;
+  if (place.second != nullptr) {
+    count(place.second, place.size - in_first);
+  }
+  count(place.first, in_first);
+}
+
 void LogFile::fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
   if (place.first != nullptr) {
-    uint64_t at = place.offset;
-    uint64_t in_first = 0;
-    for (std::string_view part : {head, middle, tail}) {
-      uint64_t room = place.first->begin + place.first->size - at;
-      if (at < place.first->begin || at >= place.first->begin + place.first->size) {
-        room = 0;
-      }
-      uint64_t here = part.size() < room ? part.size() : room;
-      std::memcpy(place.first->data + (at - place.first->begin), part.data(), here);
-      if (here < part.size()) {
-        std::memcpy(place.second->data + (at + here - place.second->begin), part.data() + here, part.size() - here);
-      }
-      in_first += here;
-      at += part.size();
-    }
-    if (place.second != nullptr) {
-      count(place.second, place.size - in_first);
-    }
-    count(place.first, in_first);
+    fill_windows(place, head, middle, tail);
     return;
   }
   Text<3072> row;
   row.put(head).put(middle).put(tail);
-  if (mode_ == Mode::stream) {
-    int fd = held_descriptor();
-    if (fd >= 0) {
-      write_no_signal(fd, row.view());
-    }
+  if (mode_ != Mode::stream) {
+    write_at(place.offset, row.view());
     return;
   }
-  write_at(place.offset, row.view());
+  int fd = held_descriptor();
+  if (fd >= 0) {
+    write_no_signal(fd, row.view());
+  }
 }
 
 void LogFile::overwrite(uint64_t offset, std::string_view text) noexcept {

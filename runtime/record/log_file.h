@@ -54,7 +54,7 @@ class LogFile {
   // Not thread-safe: the caller holds its lock.
   LogFailure claim(size_t size, LogPlace& out) noexcept;
   LogFailure claim_beyond_max(size_t size, LogPlace& out) noexcept;
-  // Thread-safe, once a place. The parts are written one behind the other.
+  // Thread-safe, once a place. The parts are written one behind the other; what they leave of the place stays empty lines.
   void fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
   // Writes over bytes that were filled before.
   void overwrite(uint64_t offset, std::string_view text) noexcept;
@@ -73,6 +73,7 @@ class LogFile {
   int reopen() const noexcept;
   int held_descriptor() noexcept;
   void write_at(uint64_t offset, std::string_view text) noexcept;
+  void fill_windows(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
   static void count(LogWindow* window, uint64_t bytes) noexcept;
 
   Mode mode_;

@@ -225,41 +225,44 @@ void Recorder::complete(Event& event, const HeldRow& held, RowText* text, bool a
   if (!held.claimed) {
     return;
   }
-  stamp(event);
   constexpr uint64_t kMostElapsed = 999'999'999'999;
-  event.seq = held.seq;
+  event.elapsed_ns = event.elapsed_ns < kMostElapsed ? event.elapsed_ns : kMostElapsed;
+  if (!as_held) {
+    retract(event, held);
+    record(event);
+  } else if (text == nullptr) {
+    fill_anew(event, held);
+  } else {
+    TextSink(text->tail.data() + held.elapsed_at, kHeldDigits).decimal(event.elapsed_ns, kHeldDigits);
+    fill(held, *text);
+  }
+}
+
+void Recorder::fill(const HeldRow& held, const RowText& text) noexcept {
   Text<20> seq;
   seq.decimal(held.seq);
-  if (as_held) {
-    event.elapsed_ns = event.elapsed_ns < kMostElapsed ? event.elapsed_ns : kMostElapsed;
-    RowText fresh;
-    if (text == nullptr) {
-      text = &fresh;
-      put_row_head(text->head, event);
-      put_row_tail(text->tail, event, kHeldDigits);
-    } else {
-      TextSink(text->tail.data() + held.elapsed_at, kHeldDigits).decimal(event.elapsed_ns, kHeldDigits);
-    }
-    file_.fill(held.place, text->head.view(), seq.view(), text->tail.view());
-    return;
-  }
-  RowHead head;
-  RowTail tail;
+  file_.fill(held.place, text.head.view(), seq.view(), text.tail.view());
+}
+
+// These two are apart so that the common path does not carry their text on its stack, which may be a small one.
+__attribute__((noinline)) void Recorder::fill_anew(Event& event, const HeldRow& held) noexcept {
+  stamp(event);
+  RowText text;
+  put_row_head(text.head, event);
+  put_row_tail(text.tail, event, kHeldDigits);
+  fill(held, text);
+}
+
+__attribute__((noinline)) void Recorder::retract(const Event& event, const HeldRow& held) noexcept {
   Event note;
-  note.thread = event.thread;
-  note.time = event.time;
+  note.thread = thread_id();
+  note.time = held.time;
   note.action = action::retracted;
   note.ptr = event.ptr;
-  put_row_head(head, note);
-  put_row_tail(tail, note);
-  size_t used = head.size() + seq.size() + tail.size();
-  Text<3072> padded;  // the rest of the place stays empty lines
-  padded.put(tail.view());
-  for (; used < held.place.size; ++used) {
-    padded.put('\n');
-  }
-  file_.fill(held.place, head.view(), seq.view(), padded.view());
-  record(event);
+  RowText text;
+  put_row_head(text.head, note);
+  put_row_tail(text.tail, note);
+  fill(held, text);  // shorter than the place: the rest of it stays empty lines
 }
 
 void Recorder::count_lost(LogFailure reason) noexcept {

@@ -76,6 +76,9 @@ class Recorder {
   void write_run_info() noexcept;
   bool claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept;
   void stamp(Event& event) noexcept;
+  void fill(const HeldRow& held, const RowText& text) noexcept;
+  void fill_anew(Event& event, const HeldRow& held) noexcept;
+  void retract(const Event& event, const HeldRow& held) noexcept;
   void count_lost(LogFailure reason) noexcept;
   void write_lost_row(uint64_t lost) noexcept;
 

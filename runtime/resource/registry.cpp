@@ -64,8 +64,8 @@ bool BlockRegistry::insert(const DeviceBlock& block, DeviceBlock& ended) noexcep
   Shard& home = shard(block.ptr);
   LockGuard guard(home.lock);
   if (home.count * 4 >= home.capacity * 3 && !grow(home) && home.count + 1 >= home.capacity) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    ended = block;
+    return true;
   }
   DeviceBlock& slot = home.slots[find(home, block.ptr)];
   bool reused = slot.ptr != 0;

@@ -13,15 +13,13 @@ namespace xlog {
 
 class BlockRegistry {
  public:
-  // True when an older block stood at the address: the driver gave it out again, so the older one was freed out of our
-  // sight; it is then in `ended`.
+  // True when a block went out of our sight, which is then in `ended`: an older one that stood at the address (the driver
+  // gave it out again, so it was freed unseen), or this one, when there is no host memory to keep it.
   bool insert(const DeviceBlock& block, DeviceBlock& ended) noexcept;
   bool take(uint64_t ptr, DeviceBlock& out) noexcept;
   // Removes up to `capacity` blocks that `matches`; returns how many. Fewer than `capacity`: there are no more.
   size_t take_if(bool (*matches)(const DeviceBlock&, const void*), const void* context, DeviceBlock* out, size_t capacity) noexcept;
   [[nodiscard]] size_t size() noexcept;
-  // Blocks that could not be kept for want of host memory: they are forwarded when freed.
-  [[nodiscard]] uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kShards = 64;
@@ -38,7 +36,6 @@ class BlockRegistry {
   static void erase(Shard& shard, size_t at) noexcept;
 
   Shard shards_[kShards];
-  std::atomic<uint64_t> dropped_;
 };
 
 }  // namespace xlog

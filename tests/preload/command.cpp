@@ -153,6 +153,35 @@ BOOST_AUTO_TEST_CASE(report_of_nothing_of_a_folder_and_of_files) {
   BOOST_TEST(json["processes"][0]["end_mark"] == true);
 }
 
+// Two processes on one GPU at a time: what they held together.
+BOOST_AUTO_TEST_CASE(several_processes_are_one_run) {
+  TempFolder folder;
+  run({xlog_command(), "run", "--quiet", "--", "bash", "-c", program("demo") + " & " + program("demo") + "; wait"}, {}, folder.path());
+  auto json = nlohmann::json::parse(run({xlog_command(), "report", "--json"}, {}, folder.path()).out);
+  BOOST_TEST(json["processes"].size() == 2);
+  BOOST_TEST(json["gpus"].size() == 1);
+  BOOST_TEST(json["gpus"][0]["allocations"] == 104);
+  BOOST_TEST(json["gpus"][0]["live_bytes"] == 671088640);
+  BOOST_TEST(json["contradictions"] == 0);
+}
+
+BOOST_AUTO_TEST_CASE(as_the_first_process_of_a_container) {
+  TempFolder folder;
+  if (run({"unshare", "--pid", "--fork", "true"}).status != 0) {
+    BOOST_TEST_MESSAGE("skipped: not allowed to make a pid namespace");
+    return;
+  }
+  std::string first = "unshare --pid --fork --kill-child " + xlog_command() + " run --quiet -- ";
+  Outcome ended = run({"bash", "-c", first + program("shutdown") + " kill"}, {}, folder.path());
+  BOOST_TEST(ended.status == 128 + 9);
+  Outcome told =
+      run({"bash", "-c",
+           first + "bash -c '(sleep 0.1 &) ; trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' & "
+                   "sleep 0.5; kill -TERM $(pgrep -P $!); wait $!; echo $?"},
+          {}, folder.path());
+  BOOST_TEST(told.out == "ready\ngot it\n5\n");
+}
+
 BOOST_AUTO_TEST_CASE(bad_logs_are_said_to_be_bad) {
   TempFolder folder;
   auto report = [&](const std::string& text) {

@@ -42,7 +42,8 @@ bool parse(std::map<std::string, std::string> given, Options& out) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(sizes_as_people_type_them) {
-  for (const char* text : {"4G", "4g", "4Gi", "4gi", "4GB", "4gb", "4GiB", "4gib", " 4G ", "\t4G", "4 G", "4096M", "4096mb", "4194304K", "4294967296B", "5%"}) {
+  for (const char* text : {"4G", "4g", "4Gi", "4gi", "4GB", "4gb", "4GiB", "4gib", " 4G ", "\t4G", "4 G", "4096M", "4096mb", "4194304K",
+                           "4294967296B", "5%"}) {
     BOOST_TEST(bytes_of(text) == 4 * kGiB, text);
   }
   BOOST_TEST(bytes_of("1.5G") == 1610612736);
@@ -64,8 +65,8 @@ BOOST_AUTO_TEST_CASE(sizes_as_people_mistype_them) {
   BOOST_TEST(reason_of("16777216T").find("64 bits") != std::string::npos);
   BOOST_TEST(reason_of("").find("is empty") != std::string::npos);
   BOOST_TEST(reason_of("101%").find("share") != std::string::npos);
-  for (const char* text : {"0x10", "-1", "-1G", "+4G", "4X", "4GX", "4GiBs", "4Gbi", "4KG", "1.5.G", ".5G", "1.G", "4 G B", "G", "1e9", "1,5G", "1.5B",
-                           "4iB", "1.0000001G", "four", "4G\n", "100.5", "%", "4%%"}) {
+  for (const char* text : {"0x10",  "-1", "-1G", "+4G",  "4X",   "4GX", "4GiBs",      "4Gbi", "4KG",  "1.5.G", ".5G", "1.G",
+                           "4 G B", "G",  "1e9", "1,5G", "1.5B", "4iB", "1.0000001G", "four", "4G\n", "100.5", "%",   "4%%"}) {
     BOOST_TEST(!reason_of(text).empty());
   }
 }
@@ -104,14 +105,17 @@ BOOST_AUTO_TEST_CASE(limits_of_several_gpus) {
 
 BOOST_AUTO_TEST_CASE(strict_options_fail_closed_and_others_do_not) {
   Options options;
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"XLOG_BUDGET", "8"}, {"XLOG_BUDGET", ""}, {"XLOG_BACKEND", "async!"},
-                                                                                   {"XLOG_BACKEND", " "}, {"XLOG_BUDGET_COUNT", "pages"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"XLOG_BUDGET", "8"}, {"XLOG_BUDGET", ""}, {"XLOG_BACKEND", "async!"}, {"XLOG_BACKEND", " "}, {"XLOG_BUDGET_COUNT", "pages"}}) {
     BOOST_TEST(!parse({{name, value}}, options));
     BOOST_TEST(complaints.size() == 1);
     BOOST_TEST(complaints.at(0).starts_with(name + "=" + value + ": "));
   }
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"XLOG_BACKTRACE", "0"}, {"XLOG_BACKTRACE", "129"}, {"XLOG_VERBOSE", "yes"}, {"XLOG_LOG_MAX", "10%"}, {"XLOG_TAG", std::string(121, 'x')}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"XLOG_BACKTRACE", "0"},
+                                                                                    {"XLOG_BACKTRACE", "129"},
+                                                                                    {"XLOG_VERBOSE", "yes"},
+                                                                                    {"XLOG_LOG_MAX", "10%"},
+                                                                                    {"XLOG_TAG", std::string(121, 'x')}}) {
     BOOST_TEST(parse({{name, value}}, options));
     BOOST_TEST(complaints.size() == 1);
   }

@@ -13,7 +13,8 @@ bool has(const std::string& text) { return readme.find(text) != readme.npos; }
 BOOST_AUTO_TEST_CASE(every_option_stands_in_the_readme_and_in_help) {
   std::string help = xlog::test::run({xlog::test::build_folder() + "/xlog", "help"}).out;
   for (const xlog::OptionRow& row : xlog::kOptions) {
-    std::string line = "| `" + std::string(row.name) + "` | " + (row.fallback.empty() ? "" : "`" + std::string(row.fallback) + "`") + " | " + std::string(row.help) + " |";
+    std::string line = "| `" + std::string(row.name) + "` | " + (row.fallback.empty() ? "" : "`" + std::string(row.fallback) + "`") +
+                       " | " + std::string(row.help) + " |";
     BOOST_TEST(has(line), line);
     BOOST_TEST(help.find(std::string(row.name)) != help.npos);
     BOOST_TEST(help.find(std::string(row.help)) != help.npos);

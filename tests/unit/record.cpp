@@ -60,7 +60,12 @@ std::string header() {
 
 std::string expand(std::string_view pattern) {
   Text<200> out;
-  PathFacts facts{.pid = 42, .start_time = 1000, .host = "node/1", .program = "app", .folder = "/here", .variable = [](const char* name) -> const char* {
+  PathFacts facts{.pid = 42,
+                  .start_time = 1000,
+                  .host = "node/1",
+                  .program = "app",
+                  .folder = "/here",
+                  .variable = [](const char* name) -> const char* {
                     return std::string_view(name) == "SLURM_PROCID" ? "3" : std::string_view(name) == "JOB" ? "a/../b" : nullptr;
                   }};
   return expand_log_path(pattern, facts, out) ? std::string(out.view()) : "no";

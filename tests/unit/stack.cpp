@@ -1,4 +1,6 @@
 // The stack of resources over a driver in memory.
+#include <sys/resource.h>
+
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <thread>
@@ -56,7 +58,9 @@ AllocationRequest ordered(size_t bytes, uintptr_t on) {
   return {.kind = Kind::async, .api = "cuMemAllocAsync", .bytes = bytes, .stream = {stream(on), false}, .pool = pool(), .stream_id = on};
 }
 FreeRequest free_plain() { return {.api = "cuMemFree_v2"}; }
-FreeRequest free_ordered(uintptr_t on) { return {.api = "cuMemFreeAsync", .ordered = true, .stream = {stream(on), false}, .stream_id = on}; }
+FreeRequest free_ordered(uintptr_t on) {
+  return {.api = "cuMemFreeAsync", .ordered = true, .stream = {stream(on), false}, .stream_id = on};
+}
 
 struct BudgetFixture {
   FakeDriver driver;
@@ -129,9 +133,9 @@ BOOST_FIXTURE_TEST_CASE(pending_bytes_are_their_streams_own, BudgetFixture) {
   BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
   BOOST_TEST(budget.reserved_bytes() == 700);
   DeviceBlock other;
-  BOOST_TEST(budget.allocate(ordered(300, 2), other).ok());  // beside them
-  BOOST_TEST(!budget.allocate(ordered(700, 2), block).ok()); // not theirs
-  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());  // its own
+  BOOST_TEST(budget.allocate(ordered(300, 2), other).ok());   // beside them
+  BOOST_TEST(!budget.allocate(ordered(700, 2), block).ok());  // not theirs
+  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());   // its own
   BOOST_TEST(budget.reserved_bytes() == 1000);
   BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
   FakeDriver::busy[stream(1)] = false;
@@ -206,13 +210,30 @@ BOOST_AUTO_TEST_CASE(texts_of_the_errors) {
   Text<400> out;
   put_status(out, Status::out_of_budget(UINT64_MAX, 5, 10));
   BOOST_TEST(out.view() ==
-             "out of budget: current 5 bytes, requested 18446744073709551615 bytes, required 18446744073709551620 bytes, limit 10 bytes, remaining 5 bytes");
+             "out of budget: current 5 bytes, requested 18446744073709551615 bytes, required 18446744073709551620 bytes, limit 10 bytes, "
+             "remaining 5 bytes");
   out.clear();
   put_status(out, Status::from(CUDA_ERROR_ILLEGAL_ADDRESS));
   BOOST_TEST(out.view() == "CUDA driver error 700: CUDA_ERROR_ILLEGAL_ADDRESS");
   out.clear();
   put_status(out, Status::use_after_free(7));
   BOOST_TEST(out.view() == "use-after-free on generation 7");
+}
+
+// C12(c): no host memory for the books. The block is let go of, so that nothing stays charged for it.
+BOOST_AUTO_TEST_CASE(no_memory_for_the_registry) {
+  static BlockRegistry registry;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlimit none{1 << 20, before.rlim_max};
+  DeviceBlock ended;
+  setrlimit(RLIMIT_AS, &none);
+  bool out_of_sight = registry.insert({.ptr = 512, .bytes = 7, .generation = 1}, ended);
+  setrlimit(RLIMIT_AS, &before);
+  BOOST_TEST(out_of_sight);
+  BOOST_TEST(ended.bytes == 7);
+  DeviceBlock found;
+  BOOST_TEST(!registry.take(512, found));
 }
 
 BOOST_AUTO_TEST_CASE(the_registry_keeps_every_block) {
