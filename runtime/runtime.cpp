@@ -215,6 +215,9 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   }
   XlogDeviceRuntime* target = device(request.device);
   if (target == nullptr) {
+    if (request.device >= static_cast<int>(kMaxDevices) && beyond_.first()) {
+      say("a GPU with an ordinal above 15 is used: it is neither logged nor limited");
+    }
     uint64_t start = steady_time();
     CUresult result = forward(request, dptr);
     allocate_unplaced(request, result, steady_time() - start);

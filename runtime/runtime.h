@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/diagnostics.h"
 #include "runtime/base/options.h"
 #include "runtime/device_runtime.h"
 #include "runtime/devices.h"
@@ -104,6 +105,7 @@ class Runtime {
   std::atomic<XlogDeviceRuntime*> built_[kMaxDevices];
   alignas(XlogDeviceRuntime) unsigned char storage_[kMaxDevices][sizeof(XlogDeviceRuntime)];
   std::atomic<bool> begun_;
+  Once beyond_;
   char folder_text_[1024];
   char program_[64];
 };

@@ -120,14 +120,26 @@ void* entry_for(void* real) noexcept {
 }
 
 void forget_unloaded() noexcept {
-  for (Known& row : known) {
-    for (auto& each : row.seen) {
-      void* seen = each.load(std::memory_order_acquire);
-      if (seen != nullptr && !file_of(seen)) {
-        each.store(nullptr, std::memory_order_release);
+  bool loaded[kRows][kDefinitions] = {};
+  find_file(  // one walk over the loaded files: a program may close many
+      [](const LoadedFile& file, const void* context) {
+        auto* found = static_cast<bool(*)[kDefinitions]>(const_cast<void*>(context));
+        for (size_t i = 0; i < kRows; ++i) {
+          for (size_t k = 0; k < kDefinitions; ++k) {
+            found[i][k] = found[i][k] || file.contains(known[i].seen[k].load(std::memory_order_acquire));
+          }
+        }
+        return false;
+      },
+      loaded);
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t k = 0; k < kDefinitions; ++k) {
+      void* seen = known[i].seen[k].load(std::memory_order_acquire);
+      if (seen != nullptr && !loaded[i][k]) {
         void* gone = seen;
-        row.real.compare_exchange_strong(gone, nullptr);
-        row.driver.compare_exchange_strong(seen, nullptr);
+        known[i].seen[k].store(nullptr, std::memory_order_release);
+        known[i].real.compare_exchange_strong(gone, nullptr);
+        known[i].driver.compare_exchange_strong(seen, nullptr);
       }
     }
   }

@@ -54,12 +54,11 @@ bool within_file_limit(uint64_t end) noexcept {
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
 }
 
+// -1 when none that high is allowed: the file is then opened anew each time.
 int move_high(int fd) noexcept {
   int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  if (high >= 0) {
-    close(fd);
-  }
-  return high;  // none that high allowed: the caller opens anew each time
+  close(fd);
+  return high;
 }
 
 // One write to a FIFO whose reader may be gone: SIGPIPE, if ours, is taken back.
@@ -207,24 +206,26 @@ LogFailure LogFile::add_window(uint64_t bytes) noexcept {
 }
 
 LogFailure LogFile::add_blank(uint64_t bytes) noexcept {
-  int fd = held_descriptor();
+  bool keep = false;
+  int fd = borrow_descriptor(keep);
   if (fd < 0) {
     return LogFailure::gone;
   }
   char blank[1024];
   std::memset(blank, '\n', sizeof blank);
-  for (uint64_t done = 0; done < bytes;) {
+  bool full = false;
+  for (uint64_t done = 0; done < bytes && !full;) {
     ssize_t n = pwrite(fd, blank, sizeof blank, static_cast<off_t>(limit_));
-    if (n < 0 && errno == EINTR) {
-      continue;
+    if (n > 0) {
+      done += static_cast<uint64_t>(n);
+      limit_ += static_cast<uint64_t>(n);
     }
-    if (n <= 0) {
-      return done != 0 && tail_ < limit_ ? LogFailure::none : LogFailure::full;
-    }
-    done += static_cast<uint64_t>(n);
-    limit_ += static_cast<uint64_t>(n);
+    full = n <= 0 && errno != EINTR;
   }
-  return LogFailure::none;
+  if (!keep) {
+    close(fd);
+  }
+  return full ? LogFailure::full : LogFailure::none;
 }
 
 LogFailure LogFile::extend(size_t size) noexcept {
@@ -298,12 +299,15 @@ void LogFile::count(LogWindow* window, uint64_t bytes) noexcept {
   }
 }
 
-void LogFile::write_at(uint64_t offset, std::string_view text) noexcept {
+int LogFile::borrow_descriptor(bool& keep) noexcept {
   int fd = held_descriptor();
-  bool keep = fd >= 0;
-  if (!keep) {
-    fd = reopen();
-  }
+  keep = fd >= 0;
+  return keep ? fd : reopen();
+}
+
+void LogFile::write_at(uint64_t offset, std::string_view text) noexcept {
+  bool keep = false;
+  int fd = borrow_descriptor(keep);
   if (fd < 0 || !within_file_limit(offset + text.size())) {
     return;
   }

@@ -72,6 +72,8 @@ class LogFile {
   LogWindow* free_window() noexcept;
   int reopen() const noexcept;
   int held_descriptor() noexcept;
+  // The one that is held, or one to be closed after use (`keep` false).
+  int borrow_descriptor(bool& keep) noexcept;
   void write_at(uint64_t offset, std::string_view text) noexcept;
   void fill_windows(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
   static void count(LogWindow* window, uint64_t bytes) noexcept;

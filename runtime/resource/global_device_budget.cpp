@@ -51,7 +51,9 @@ bool GlobalDeviceBudget::acquire_after_wait(const AllocationRequest& request, ui
     if (acquire(request, bytes, from_pending)) {
       return true;
     }
-    if (pending_.empty() || steady_time() - start > kLongestWait) {
+    uint64_t live = reserved_bytes() - pending_.total();
+    bool hopeless = bytes > limit_ - (live < limit_ ? live : limit_);  // even with all of them done
+    if (pending_.empty() || hopeless || steady_time() - start > kLongestWait) {
       return false;
     }
     nanosleep(&nap, nullptr);

@@ -54,6 +54,15 @@ uint64_t PendingFrees::add(const Where& where, uint64_t bytes, uint64_t now) noe
   return 0;
 }
 
+uint64_t PendingFrees::total() noexcept {
+  LockGuard guard(lock_);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count_.load(std::memory_order_relaxed); ++i) {
+    bytes += entries_[i].added - entries_[i].removed;
+  }
+  return bytes;
+}
+
 uint64_t PendingFrees::take(uint64_t stream_id, CUmemoryPool pool, uint64_t bytes) noexcept {
   if (empty() || pool == nullptr) {
     return 0;

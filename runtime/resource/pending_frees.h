@@ -33,6 +33,7 @@ class PendingFrees {
   // The handle may be given to another pool: nothing may be taken under it any more.
   void forget_pool(CUmemoryPool pool) noexcept;
 
+  [[nodiscard]] uint64_t total() noexcept;
   [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

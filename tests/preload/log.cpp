@@ -20,11 +20,11 @@ xlog::tools::Report report_of(const std::string& path, bool resolve = false) {
   return analyse(find_logs({path}, problems), {.resolve = resolve});
 }
 
-// A small file system that fills up; needs to be allowed to mount.
+// A file system of its own; needs to be allowed to mount.
 class SmallDisk {
  public:
-  explicit SmallDisk(const std::string& path, const std::string& size) : path_(path) {
-    mounted_ = run({"mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", path}).status == 0;
+  SmallDisk(const std::string& path, const std::string& type, const std::string& options) : path_(path) {
+    mounted_ = run({"mount", "-t", type, "-o", options, type, path}).status == 0;
   }
   ~SmallDisk() {
     if (mounted_) {
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_path_that_cannot_be_written_is_one_message) {
 
 BOOST_AUTO_TEST_CASE(a_full_disk_costs_rows_not_the_program) {
   TempFolder folder;
-  SmallDisk disk(folder.path(), "300k");
+  SmallDisk disk(folder.path(), "tmpfs", "size=300k");
   if (!disk.mounted()) {
     BOOST_TEST_MESSAGE("skipped: not allowed to mount");
     return;
@@ -153,6 +153,30 @@ BOOST_AUTO_TEST_CASE(a_full_disk_costs_rows_not_the_program) {
   auto report = report_of(log_in(folder));
   BOOST_TEST(report.rows > 100);
   BOOST_TEST(report.foreign_rows == 0);
+}
+
+// Where the log cannot be mapped, one pwrite a row, with the same promises: rows complete and in order, descriptors the
+// program's own, whole after a kill.
+BOOST_AUTO_TEST_CASE(a_file_system_that_cannot_map) {
+  TempFolder folder;
+  SmallDisk disk(folder.path(), "ramfs", "mode=700");
+  if (!disk.mounted()) {
+    BOOST_TEST_MESSAGE("skipped: not allowed to mount");
+    return;
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{program("threads"), "4", "1000"}, {program("shutdown"), "kill"}, {program("descriptors"), "/dev/shm/xlog-test-own"}}) {
+    run({"bash", "-c", "rm -f " + folder.path() + "/*"});
+    Outcome native = run(command);
+    Outcome ours = run_with_library(command, {{"XLOG_LOG", folder / "x.csv"}});
+    BOOST_TEST(ours.out == native.out);
+    BOOST_TEST(ours.status == native.status);
+    auto report = report_of(log_in(folder));
+    BOOST_TEST(report.contradiction_count == 0);
+    BOOST_TEST(report.foreign_rows == 0);
+    BOOST_TEST(report.gpus.at(0).allocations == (command.size() == 3 ? 8000 : command[1] == "kill" ? 10003 : 20100));
+  }
+  run({"rm", "-f", "/dev/shm/xlog-test-own"});
 }
 
 BOOST_AUTO_TEST_CASE(a_file_size_limit_costs_rows_not_the_program) {
