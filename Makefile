@@ -108,10 +108,11 @@ $(B)/libxlog_runtime.a: $(RUNTIME_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# -Bsymbolic: the address that stands for an entry of ours is ours, also when another interposer stands in front.
 $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
-	  -Wl,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(SAN)
+	  -Wl,-Bsymbolic,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(SAN)
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
