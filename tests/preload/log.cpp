@@ -164,8 +164,9 @@ BOOST_AUTO_TEST_CASE(a_file_system_that_cannot_map) {
     BOOST_TEST_MESSAGE("skipped: not allowed to mount");
     return;
   }
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{program("threads"), "4", "1000"}, {program("shutdown"), "kill"}, {program("descriptors"), "/dev/shm/xlog-test-own"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{program("threads"), "4", "1000"},
+                                                  {program("shutdown"), "kill"},
+                                                  {program("descriptors"), "/dev/shm/xlog-test-own"}}) {
     run({"bash", "-c", "rm -f " + folder.path() + "/*"});
     Outcome native = run(command);
     Outcome ours = run_with_library(command, {{"XLOG_LOG", folder / "x.csv"}});

@@ -162,7 +162,8 @@ BOOST_AUTO_TEST_CASE(other_interposers) {
 
 // A stub that comes back to us through dlsym: the second time round is the driver's.
 BOOST_AUTO_TEST_CASE(a_library_that_forwards_to_us) {
-  for (const std::string& order : {build_folder() + "/libxlog.so:" + kPlugins + "/forwarder.so", kPlugins + "/forwarder.so:" + build_folder() + "/libxlog.so"}) {
+  for (const std::string& order :
+       {build_folder() + "/libxlog.so:" + kPlugins + "/forwarder.so", kPlugins + "/forwarder.so:" + build_folder() + "/libxlog.so"}) {
     TempFolder folder;
     Outcome native = run({program("demo")});
     Outcome ours = run_with_library({program("demo")}, {{"LD_PRELOAD", order}, {"XLOG_LOG", folder / "x.csv"}});

@@ -5,7 +5,6 @@
 #include "programs/program.h"
 
 extern "C" CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t bytes) {
-  static auto next =
-      reinterpret_cast<decltype(&cuMemAlloc_v2)>(dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), "cuMemAlloc_v2"));
+  static auto next = reinterpret_cast<decltype(&cuMemAlloc_v2)>(dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), "cuMemAlloc_v2"));
   return next(p, bytes);
 }
