@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
 #include <vector>
 
 #include "programs/program.h"
@@ -100,6 +101,19 @@ void range_of(const char* what, size_t bytes, CUdeviceptr p, bool past_end) {
   if (past_end) {
     std::printf(" at p+size: r %d\n", cuMemGetAddressRange_v2(&base, &size, p + bytes));
   }
+}
+
+// Frees by a thread that has no context, or another device's, are the block's own context's affair.
+void free_elsewhere() {
+  CUdeviceptr p = must_alloc(1000);
+  CUdeviceptr q = 0;
+  MUST(cuMemAllocAsync(&q, 1000, nullptr));
+  MUST(cuCtxSynchronize());
+  std::thread([&] {
+    line("free by a thread without context", cuMemFree_v2(p));
+    line(" and again", cuMemFree_v2(p));
+    line("free of pool ptr by a thread without context", cuMemFree_v2(q));
+  }).join();
 }
 
 void ranges() {
@@ -232,11 +246,17 @@ int main() {
   MUST(cuDriverGetVersion(&version));
   line("driver version", version);
   line("alloc without context", cuMemAlloc_v2(&p, 16));
+  line("free garbage without context", cuMemFree_v2(0xdead000));
+  line("freeAsync garbage without context", cuMemFreeAsync(0xdead000, nullptr));
+  line("free 0 without context", cuMemFree_v2(0));
+  size_t some = 0;
+  line("getinfo without context", cuMemGetInfo_v2(&some, nullptr));
   line("retain", cuDevicePrimaryCtxRetain(&context, 0));
   MUST(cuCtxSetCurrent(context));
   degenerate_arguments();
   pitched();
   frees();
+  free_elsewhere();
   ranges();
   sharing_and_attributes();
   proc_addresses();

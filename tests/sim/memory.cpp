@@ -227,9 +227,10 @@ SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t w
 }
 
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
-  Call call("cuMemFree_v2", Call::Needs::context);
-  if (call.failed() || ptr == 0) {
-    return call.result();
+  Call call("cuMemFree_v2", Call::Needs::init);  // no context is needed, but a dead one is an error
+  bool dead = !call.failed() && !current_stack().empty() && Driver::get().contexts.count(current_stack().back()) == 0;
+  if (call.failed() || dead || ptr == 0) {
+    return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call.result();
   }
   Block* block = find_block(ptr);
   if (block != nullptr && block->ptr == ptr && block->pool == nullptr) {  // waits for the context's work
