@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
+#include "runtime/record/file_io.h"
 
 namespace xlog {
 
@@ -21,63 +22,7 @@ namespace {
 constexpr uint64_t kFirstWindow = 64 << 10;
 constexpr uint64_t kLargestWindow = 4 << 20;
 constexpr uint64_t kBlankStep = 64 << 10;
-constexpr int kLowestDescriptor = 1000;  // above what programs close or reuse by number
 constexpr int kOpenFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-
-// File systems whose fallocate reserves space for good and whose mapped pages are the file's.
-bool can_map(int fd) noexcept {
-  struct statfs fs {};
-  if (fstatfs(fd, &fs) != 0) {
-    return false;
-  }
-  constexpr unsigned long kExt4 = 0xEF53;
-  constexpr unsigned long kXfs = 0x58465342;
-  constexpr unsigned long kTmpfs = 0x01021994;
-  auto type = static_cast<unsigned long>(fs.f_type);
-  return type == kExt4 || type == kXfs || type == kTmpfs;
-}
-
-bool identify(int fd, FileIdentity& out) noexcept {
-  struct stat info {};
-  if (fstat(fd, &info) != 0) {
-    return false;
-  }
-  out = {.device = info.st_dev, .inode = info.st_ino};
-  return true;
-}
-
-bool same(const FileIdentity& a, const FileIdentity& b) noexcept { return a.device == b.device && a.inode == b.inode; }
-
-// write(2) or fallocate(2) past RLIMIT_FSIZE raise SIGXFSZ, whose default kills the program.
-bool within_file_limit(uint64_t end) noexcept {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
-}
-
-// -1 when none that high is allowed: the file is then opened anew each time.
-int move_high(int fd) noexcept {
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  close(fd);
-  return high;
-}
-
-// One write to a FIFO whose reader may be gone: SIGPIPE, if ours, is taken back.
-void write_no_signal(int fd, std::string_view text) noexcept {
-  sigset_t pipe;
-  sigset_t before;
-  sigset_t pending;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  sigpending(&pending);
-  bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  ssize_t n = write(fd, text.data(), text.size());
-  if (n < 0 && errno == EPIPE && !was_pending) {
-    timespec none{};
-    sigtimedwait(&pipe, nullptr, &none);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
 
 }  // namespace
 
@@ -391,31 +336,6 @@ void LogFile::settle() noexcept {
       close(fd);
     }
   }
-}
-
-int append_file(const char* path, std::string_view text, bool create) noexcept {
-  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0), 0600);
-  if (fd < 0) {
-    return errno;
-  }
-  if (create) {
-    fchmod(fd, 0600);
-  }
-  struct stat info {};
-  int error = fstat(fd, &info) == 0 ? 0 : errno;
-  if (error == 0 && !within_file_limit(static_cast<uint64_t>(info.st_size) + text.size())) {
-    error = EFBIG;
-  }
-  while (error == 0 && !text.empty()) {
-    ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) {
-      error = errno;
-    } else if (n > 0) {
-      text.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-  close(fd);
-  return error;
 }
 
 }  // namespace xlog

@@ -13,12 +13,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace xlog {
+#include "runtime/record/file_io.h"
 
-struct FileIdentity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-};
+namespace xlog {
 
 struct LogWindow {
   char* data;
@@ -91,9 +88,5 @@ class LogFile {
   size_t stem_size_;
   char path_[kPath];
 };
-
-// Appends to a companion file, opened for this one write; creates it (0600, exclusively) when `create`. 0 or errno.
-// Within RLIMIT_FSIZE, so that no SIGXFSZ is raised.
-int append_file(const char* path, std::string_view text, bool create) noexcept;
 
 }  // namespace xlog

@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(signals_are_handed_on) {
   Outcome ours =
       run({"bash", "-c",
            xlog_command() +
-               " run --quiet -- bash -c 'trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' & "
-               "sleep 0.4; kill -TERM $!; wait $!; echo $?"},
+               " run --quiet -- bash -c 'trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' > out & "
+               "until grep -q ready out; do sleep 0.02; done; kill -TERM $!; wait $!; echo $? >> out; cat out"},
           {}, folder.path());
   BOOST_TEST(ours.out == "ready\ngot it\n5\n");
 }
@@ -174,11 +174,11 @@ BOOST_AUTO_TEST_CASE(as_the_first_process_of_a_container) {
   std::string first = "unshare --pid --fork --kill-child " + xlog_command() + " run --quiet -- ";
   Outcome ended = run({"bash", "-c", first + program("shutdown") + " kill"}, {}, folder.path());
   BOOST_TEST(ended.status == 128 + 9);
-  Outcome told =
-      run({"bash", "-c",
-           first + "bash -c '(sleep 0.1 &) ; trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' & "
-                   "sleep 0.5; kill -TERM $(pgrep -P $!); wait $!; echo $?"},
-          {}, folder.path());
+  Outcome told = run(
+      {"bash", "-c",
+       first + "bash -c '(sleep 0.1 &) ; trap \"echo got it; exit 5\" TERM; echo ready; for i in $(seq 100); do sleep 0.05; done' > out & "
+               "until grep -q ready out; do sleep 0.02; done; kill -TERM $(pgrep -P $!); wait $!; echo $? >> out; cat out"},
+      {}, folder.path());
   BOOST_TEST(told.out == "ready\ngot it\n5\n");
 }
 

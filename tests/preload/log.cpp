@@ -206,8 +206,8 @@ BOOST_AUTO_TEST_CASE(the_largest_log_is_kept_to) {
 BOOST_AUTO_TEST_CASE(a_fifo_is_written_as_it_is) {
   TempFolder folder;
   Outcome ours = run({"bash", "-c",
-                      "mkfifo pipe; cat pipe > seen & sleep 0.2; XLOG_LOG=pipe LD_PRELOAD=" + build_folder() + "/libxlog.so " +
-                          program("demo") + "; wait"},
+                      "mkfifo pipe; exec 3<>pipe; XLOG_LOG=pipe LD_PRELOAD=" + build_folder() + "/libxlog.so " + program("demo") +
+                          "; s=$?; timeout 1 cat <&3 > seen; exit $s"},
                      {}, folder.path());
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(folder.files().size() == 2);

@@ -1,0 +1,29 @@
+// Files in somebody else's process: descriptors that the program cannot meet, no signal raised, no link followed.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace xlog {
+
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+};
+
+// Whether the file's space can be taken for good and its pages be mapped: ext4, xfs, tmpfs.
+bool can_map(int fd) noexcept;
+bool identify(int fd, FileIdentity& out) noexcept;
+bool same(const FileIdentity& a, const FileIdentity& b) noexcept;
+// write(2) or fallocate(2) past RLIMIT_FSIZE raise SIGXFSZ, whose default kills the program.
+bool within_file_limit(uint64_t end) noexcept;
+// Moves a descriptor above what programs close or reuse by number; -1 when none that high is allowed. Closes `fd`.
+int move_high(int fd) noexcept;
+// One write to a FIFO whose reader may be gone: SIGPIPE, if ours, is taken back.
+void write_no_signal(int fd, std::string_view text) noexcept;
+
+// Appends to a companion file, opened for this one write; creates it (0600, exclusively) when `create`. 0 or errno.
+// Within RLIMIT_FSIZE, so that no SIGXFSZ is raised.
+int append_file(const char* path, std::string_view text, bool create) noexcept;
+
+}  // namespace xlog
