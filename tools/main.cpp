@@ -67,7 +67,7 @@ int env_command(const LaunchOptions& options) {
     if (name == "LD_PRELOAD") {
       std::cout << "export LD_PRELOAD='" << library << "'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n";
     } else if (!folder.empty() && name == "XLOG_LOG") {
-      std::cout << "export XLOG_LOG='" << std::filesystem::absolute("xlog.logs").string() << "/%h.%p.csv'\n";
+      std::cout << "export XLOG_LOG='" << std::filesystem::absolute("xlog.logs").string() << "/'\n";
     } else {
       std::cout << "export " << name << "='" << value << "'\n";
     }
@@ -149,7 +149,7 @@ int command(int argc, char** argv) {
   if (*doctor) {
     return doctor_command(examined);
   }
-  std::cout << app.help() << '\n' << options_help();
+  std::cout << app.get_formatter()->make_help(&app, "xlog", CLI::AppFormatMode::Normal) << '\n' << options_help();
   return 0;
 }
 

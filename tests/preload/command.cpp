@@ -105,8 +105,16 @@ BOOST_AUTO_TEST_CASE(env_prints_exports_that_work) {
       {}, folder.path());
   BOOST_TEST(ours.out.find("LD_PRELOAD=" + build_folder() + "/libxlog.so\n") != std::string::npos);
   BOOST_TEST(ours.out.find("XLOG_BUDGET=512M\n") != std::string::npos);
+  BOOST_TEST(run({xlog_command(), "report", "xlog.logs"}, {}, folder.path()).status == 0);  // and there is a log
   BOOST_TEST(ours.out.find("device total 536870912\n") != std::string::npos);
   BOOST_TEST(run({xlog_command(), "env", "--limit", "512"}).status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(help_names_the_commands_and_the_options) {
+  std::string out = run({xlog_command(), "help"}).out;
+  for (const char* each : {"run ", "report ", "env ", "doctor ", "XLOG_BUDGET"}) {
+    BOOST_TEST(out.find(each) != std::string::npos);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(doctor_says_what_would_load) {
