@@ -222,7 +222,7 @@ class Analyser {
     BlockMap& blocks = blocks_[process];
     if (LiveBlock* old = blocks.find(event.ptr)) {
       unseen_[event.ptr] = *old;  // its end must be the next row about it
-      release(process, *old, event, false);
+      release(process, *old, false);
       blocks.erase(old);
     }
     LiveBlock block{event.ptr,
@@ -260,11 +260,10 @@ class Analyser {
     change(touch(owner.kinds[kind_names_[block.kind]], owner));
   }
 
-  void release(size_t process, const LiveBlock& block, const Event& event, bool at_exit) {
+  void release(size_t process, const LiveBlock& block, bool at_exit) {
     GpuReport& owner = report_.gpus[block.gpu];
     owner.live -= block.bytes;
     --owner.live_blocks;
-    static_cast<void>(event);
     for_groups(process, block, owner, [&](Group& group) {
       group.live -= block.bytes;
       --group.live_blocks;
@@ -304,7 +303,7 @@ class Analyser {
       at_exit = frees_at_exit(process, event.stack_id);
     }
     GpuReport& owner = report_.gpus[block->gpu];
-    release(process, *block, event, at_exit);
+    release(process, *block, at_exit);
     blocks_[process].erase(block);
     check_live(process, event, owner);
   }

@@ -128,13 +128,13 @@ BOOST_AUTO_TEST_CASE(a_forked_child_leaves_the_log_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_path_that_cannot_be_written_is_one_message) {
-  for (const char* path : {"/proc/nowhere/x.csv", "/dev/full/x", "x%z.csv", "/"}) {
+  for (const char* path : {"/proc/nowhere/x.csv", "/dev/full/x", "x%z.csv"}) {
     TempFolder folder;
     Outcome ours = run_with_library({program("demo")}, {{"XLOG_LOG", path}}, folder.path());
     BOOST_TEST_CONTEXT(path) {
       BOOST_TEST(ours.status == 0);
       BOOST_TEST(ours.out == run({program("demo")}).out);
-      BOOST_TEST(std::count(ours.err.begin(), ours.err.end(), '\n') == (std::string(path) == "/" ? 0 : 1));
+      BOOST_TEST(std::count(ours.err.begin(), ours.err.end(), '\n') == 1);
     }
   }
 }

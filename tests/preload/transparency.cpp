@@ -173,6 +173,27 @@ BOOST_AUTO_TEST_CASE(a_library_that_forwards_to_us) {
   }
 }
 
+// C18: a handler that allocates, whatever it interrupts: forwarded, never a deadlock, and the log stays in order.
+BOOST_AUTO_TEST_CASE(handlers_that_allocate) {
+  TempFolder folder;
+  Outcome ours = run_with_library({program("signals")},
+                                  {{"LD_LIBRARY_PATH", build_folder() + "/noop"}, {"XLOG_LOG", folder / "x.csv"}, {"XLOG_BUDGET", "1G"}});
+  BOOST_TEST(ours.status == 0);
+  BOOST_TEST(ours.out == "handlers ran: 1\n");
+  BOOST_TEST(run({build_folder() + "/xlog", "report", "--verify", log_in(folder)}).status == 0);
+}
+
+// The README's bound on what an entry takes of the caller's stack.
+BOOST_AUTO_TEST_CASE(the_stack_of_an_entry) {
+  TempFolder folder;
+  Outcome native = run({program("stack_depth")});
+  Outcome ours = run_with_library({program("stack_depth")}, {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_BUDGET", "1G"}});
+  BOOST_REQUIRE(native.status == 0);
+  BOOST_REQUIRE(ours.status == 0);
+  BOOST_TEST_MESSAGE("natively " << native.out << "under the library " << ours.out);
+  BOOST_TEST(std::stol(ours.out) - std::stol(native.out) <= 12 * 1024);
+}
+
 BOOST_AUTO_TEST_CASE(descriptors_are_the_programs) {
   TempFolder folder;
   for (const std::string& log : {folder / "log.csv", std::string("/dev/null")}) {

@@ -18,17 +18,13 @@ Call real(const char* name) {
   dlinfo(handle, RTLD_DI_LINKMAP, &map);
   const ElfW(Sym)* symbols = nullptr;
   const char* strings = nullptr;
-  const uint32_t* hash = nullptr;
   for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) {
     if (d->d_tag == DT_SYMTAB) {
       symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
     } else if (d->d_tag == DT_STRTAB) {
       strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
-    } else if (d->d_tag == DT_GNU_HASH) {
-      hash = reinterpret_cast<const uint32_t*>(d->d_un.d_ptr);
     }
   }
-  static_cast<void>(hash);
   for (const ElfW(Sym)* s = symbols; reinterpret_cast<const char*>(s) < strings; ++s) {
     if (s->st_shndx != 0 && std::strcmp(strings + s->st_name, search.name) == 0) {
       search.found = reinterpret_cast<void*>(map->l_addr + s->st_value);
