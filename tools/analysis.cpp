@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/record/row_reader.h"
 #include "tools/block_map.h"
+#include "tools/log_source.h"
 
 namespace xlog::tools {
 
@@ -23,30 +23,6 @@ Group& touch(Group& group, const GpuReport& gpu) {
   return group;
 }
 
-class Source {
- public:
-  explicit Source(const ProcessLog& log) : file_(log.csv), reader_(file_.text()) {}
-
-  bool advance() {
-    alive_ = reader_.next(event_);
-    if ((++rows_ & 0xffff) == 0) {
-      file_.forget_before(reader_.offset());
-    }
-    return alive_;
-  }
-  [[nodiscard]] bool alive() const { return alive_; }
-  [[nodiscard]] const Event& event() const { return event_; }
-  [[nodiscard]] const MappedFile& file() const { return file_; }
-  [[nodiscard]] const RowReader& reader() const { return reader_; }
-
- private:
-  MappedFile file_;
-  RowReader reader_;
-  Event event_;
-  uint64_t rows_ = 0;
-  bool alive_ = false;
-};
-
 class Analyser {
  public:
   explicit Analyser(Report& report) : report_(report) {}
@@ -60,13 +36,13 @@ class Analyser {
     report_.ended.resize(n, false);
     report_.cut.resize(n, false);
     gpu_of_.resize(n);
-    std::vector<std::unique_ptr<Source>> sources;
+    std::vector<std::unique_ptr<LogSource>> sources;
     for (const ProcessLog& log : report_.logs) {
-      sources.push_back(std::make_unique<Source>(log));
+      sources.push_back(std::make_unique<LogSource>(log));
       open(*sources.back(), log.csv);
     }
     if (n == 1) {
-      for (Source& only = *sources[0]; only.alive(); only.advance()) {
+      for (LogSource& only = *sources[0]; only.alive(); only.advance()) {
         take(0, only.event());
       }
     } else {
@@ -92,7 +68,7 @@ class Analyser {
   }
 
  private:
-  void open(Source& source, const std::string& path) {
+  void open(LogSource& source, const std::string& path) {
     if (!source.file().error().empty()) {
       report_.problems.push_back(source.file().error());
     } else if (!source.reader().good()) {
@@ -103,7 +79,7 @@ class Analyser {
   }
 
   // Rows of several processes by time; within one, its own order.
-  void merge(std::vector<std::unique_ptr<Source>>& sources) {
+  void merge(std::vector<std::unique_ptr<LogSource>>& sources) {
     auto later = [&](size_t a, size_t b) { return sources[a]->event().time > sources[b]->event().time; };
     std::vector<size_t> heap;
     for (size_t i = 0; i < sources.size(); ++i) {
