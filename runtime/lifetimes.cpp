@@ -1,5 +1,7 @@
 // What ends without a call of its own: blocks with their context, pending frees with their stream, handles that the driver
 // gives out again.
+#include <utility>
+
 #include "runtime/base/memory_map.h"
 #include "runtime/runtime.h"
 
@@ -7,19 +9,25 @@ namespace xlog {
 
 namespace {
 
-bool belongs_to(const DeviceBlock& block, const void* context) noexcept {
+bool belongs_to(const DeviceBlock& block, CUcontext context) noexcept {
   return block.context == context && (block.kind == Kind::plain || block.kind == Kind::pitch);
 }
 
 }  // namespace
 
-void Runtime::stream_destroyed(CUstream stream) noexcept {
+template <class Act>
+void Runtime::each_device(Act act) noexcept {
   for (auto& each : built_) {
-    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
-    if (target != nullptr && target->budget() != nullptr) {
-      target->budget()->stream_destroyed(stream);
+    NativeDevice* target = each.load(std::memory_order_acquire);
+    if (target != nullptr) {
+      act(*target);
+      target->settle();
     }
   }
+}
+
+void Runtime::stream_destroyed(CUstream stream) noexcept {
+  each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
 }
 
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
@@ -29,22 +37,12 @@ void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) 
 
 void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
   devices_.pool_destroyed(pool);
-  for (auto& each : built_) {
-    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
-    if (target != nullptr && target->budget() != nullptr) {
-      target->budget()->pool_destroyed(pool);
-    }
-  }
+  each_device([pool](NativeDevice& device) { device.native().pool_destroyed(pool); });
 }
 
 void Runtime::forget_context(CUcontext context) noexcept {
   devices_.context_destroyed(context);
-  for (auto& each : built_) {
-    XlogDeviceRuntime* target = each.load(std::memory_order_acquire);
-    if (target != nullptr && target->budget() != nullptr) {
-      target->budget()->context_destroyed(context);
-    }
-  }
+  each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
 }
 
 Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api) noexcept
@@ -59,28 +57,29 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
     return;
   }
   auto* blocks = reinterpret_cast<DeviceBlock*>(leaving_ + live);
-  count_ = runtime.registry_.take_if(belongs_to, context, blocks, live);
+  count_ = runtime.registry_.take_if([context](const DeviceBlock& block) { return belongs_to(block, context); }, blocks, live);
   for (size_t i = 0; i < count_; ++i) {
-    leaving_[i].block = blocks[i];
-    XlogDeviceRuntime* owner = runtime.device(blocks[i].device);
+    DeviceBlock& block = leaving_[i].block;
+    block = std::move(blocks[i]);
+    NativeDevice* owner = runtime.device(block.device);
     if (owner != nullptr && owner->logging() != nullptr) {
-      owner->logging()->hold_end(blocks[i], action::context_destroyed, api, leaving_[i].row);
+      owner->logging()->hold_end(block, action::context_destroyed, api, leaving_[i].row);
     }
   }
 }
 
 void Runtime::ContextEnd::finish(CUresult result) noexcept {
   for (size_t i = 0; i < count_; ++i) {
-    const DeviceBlock& block = leaving_[i].block;
-    XlogDeviceRuntime* owner = runtime_.device(block.device);
+    DeviceBlock& block = leaving_[i].block;
+    NativeDevice* owner = runtime_.device(block.device);
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->complete_end(block, action::context_destroyed, api_, leaving_[i].row, result);
     }
-    if (result == CUDA_SUCCESS && owner != nullptr && owner->budget() != nullptr) {
-      owner->budget()->credit(block);
+    if (result == CUDA_SUCCESS && owner != nullptr) {
+      owner->ended(block);
     }
     DeviceBlock ended;
-    if (result != CUDA_SUCCESS && runtime_.registry_.insert(block, ended)) {
+    if (result != CUDA_SUCCESS && runtime_.registry_.insert(std::move(block), ended)) {
       runtime_.ended_unseen(ended);
     }
   }

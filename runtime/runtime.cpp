@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
@@ -81,11 +83,11 @@ bool Runtime::begin() noexcept {
   return true;
 }
 
-XlogDeviceRuntime* Runtime::device(int ordinal) noexcept {
+NativeDevice* Runtime::device(int ordinal) noexcept {
   if (ordinal < 0 || static_cast<size_t>(ordinal) >= kMaxDevices) {
     return nullptr;
   }
-  XlogDeviceRuntime* found = built_[ordinal].load(std::memory_order_acquire);
+  NativeDevice* found = built_[ordinal].load(std::memory_order_acquire);
   if (found != nullptr) {
     return found;
   }
@@ -96,7 +98,7 @@ XlogDeviceRuntime* Runtime::device(int ordinal) noexcept {
   LockGuard guard(lock_);
   found = built_[ordinal].load(std::memory_order_relaxed);
   if (found == nullptr) {
-    found = new (storage_[ordinal]) XlogDeviceRuntime(driver_, options_, recorder_, ordinal, facts);
+    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, ordinal, facts);
     built_[ordinal].store(found, std::memory_order_release);
     if (options_.verbose && facts.limit != UINT64_MAX) {
       Text<300> line;
@@ -135,23 +137,24 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       return true;
     case Kind::async:
     case Kind::pool:
-      if (request.bytes == 0 || is_capturing(request.stream)) {
+      if (request.bytes == 0 || is_capturing(request.stream_arg)) {
         return false;  // a graph's memory, or no memory
       }
-      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream);
+      request.device =
+          request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream_arg);
       driver_.cuCtxGetCurrent(&request.context);
       break;
     case Kind::foreign:
       return false;
   }
-  XlogDeviceRuntime* target = device(request.device);
+  NativeDevice* target = device(request.device);
   bool wants_pool =
       target != nullptr && request.kind == Kind::async && (target->budget() != nullptr || options_.backend == Backend::direct);
   if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
     driver_.cuDeviceGetMemPool(&request.pool, request.device);
   }
   if (target != nullptr && target->budget() != nullptr) {
-    identify_stream(request.stream, request.stream_id);
+    identify_stream(request.stream_arg, request.stream_number);
   }
   if (options_.backend == Backend::direct && request.kind == Kind::async) {
     CUmemoryPool standard = nullptr;
@@ -164,8 +167,8 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
 }
 
 CUresult Runtime::forward(const AllocationRequest& request, CUdeviceptr* dptr) noexcept {
-  CUstream stream = request.stream.handle;
-  bool per_thread = request.stream.per_thread_abi;
+  CUstream stream = request.stream_arg.handle;
+  bool per_thread = request.stream_arg.per_thread_abi;
   switch (request.kind) {
     case Kind::pitch:
       return driver_.cuMemAllocPitch_v2(dptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
@@ -185,7 +188,7 @@ CUresult Runtime::forward(CUdeviceptr ptr, const FreeRequest& request) noexcept 
   if (!request.ordered) {
     return driver_.cuMemFree_v2(ptr);
   }
-  return (request.stream.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(ptr, request.stream.handle);
+  return (request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(ptr, request.stream_arg.handle);
 }
 
 // A call on no device of ours (no context, a host pool): the driver's answer, and a row that says so when it refused.
@@ -209,7 +212,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   if (!complete || !locate(request)) {
     return forward(request, dptr);
   }
-  XlogDeviceRuntime* target = device(request.device);
+  NativeDevice* target = device(request.device);
   if (target == nullptr) {
     if (request.device >= static_cast<int>(kMaxDevices) && beyond_.first()) {
       say("a GPU with an ordinal above 15 is used: it is neither logged nor limited");
@@ -225,7 +228,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   *dptr = block.ptr;
   if (status.ok()) {
     DeviceBlock ended;
-    if (registry_.insert(block, ended)) {
+    if (registry_.insert(std::move(block), ended)) {
       ended_unseen(ended);
     }
   }
@@ -233,13 +236,11 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
 }
 
 void Runtime::ended_unseen(const DeviceBlock& block) noexcept {
-  XlogDeviceRuntime* owner = device(block.device);
+  NativeDevice* owner = device(block.device);
   if (owner == nullptr) {
     return;
   }
-  if (owner->budget() != nullptr) {
-    owner->budget()->credit(block);
-  }
+  owner->ended(block);
   if (owner->logging() != nullptr) {
     owner->logging()->record_end(block, action::ended_unseen, {});
   }
@@ -260,31 +261,31 @@ CUresult Runtime::free_foreign(CUdeviceptr ptr, const FreeRequest& request) noex
   event.elapsed_ns = steady_time() - start;
   event.stack_id = recorder_.stack_id(request.caller);
   if (request.ordered) {
-    event.stream = reinterpret_cast<uint64_t>(request.stream.handle);
+    event.stream = reinterpret_cast<uint64_t>(request.stream_arg.handle);
   }
   recorder_.record(event);
   return result;
 }
 
 CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
-  if (request.ordered && is_capturing(request.stream)) {
+  if (request.ordered && is_capturing(request.stream_arg)) {
     return forward(ptr, request);
   }
   DeviceBlock block;
   if (!registry_.take(ptr, block)) {
     return free_foreign(ptr, request);
   }
-  XlogDeviceRuntime* owner = device(block.device);
+  NativeDevice* owner = device(block.device);
   if (owner == nullptr) {
     return forward(ptr, request);
   }
   if (request.ordered && owner->budget() != nullptr) {
-    identify_stream(request.stream, request.stream_id);
+    identify_stream(request.stream_arg, request.stream_number);
   }
   Status status = owner->top().deallocate(block, request);
   if (!status.ok()) {
     DeviceBlock ended;
-    if (registry_.insert(block, ended)) {
+    if (registry_.insert(std::move(block), ended)) {
       ended_unseen(ended);
     }
   }
@@ -295,12 +296,12 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   size_t real_free = 0;
   size_t real_total = 0;
   int ordinal = engaged_ ? devices_.of_current(driver_) : -1;
-  XlogDeviceRuntime* target = ordinal >= 0 ? device(ordinal) : nullptr;
+  NativeDevice* target = ordinal >= 0 ? device(ordinal) : nullptr;
   BudgetSnapshot budget;
   if (target == nullptr || target->budget() == nullptr) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
-  target->top().reap_pending();
+  target->settle();
   CUresult result = driver_.cuMemGetInfo_v2(&real_free, &real_total);
   if (result != CUDA_SUCCESS) {
     return result;
@@ -320,7 +321,7 @@ CUresult Runtime::total_memory(size_t* bytes, CUdevice ordinal) noexcept {
   if (result != CUDA_SUCCESS || !engaged_ || bytes == nullptr) {
     return result;
   }
-  XlogDeviceRuntime* target = device(ordinal);
+  NativeDevice* target = device(ordinal);
   if (target != nullptr && target->facts().limit < *bytes) {
     *bytes = target->facts().limit;
   }

@@ -11,10 +11,10 @@
 
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/options.h"
-#include "runtime/device_runtime.h"
 #include "runtime/devices.h"
+#include "runtime/native_device.h"
 #include "runtime/record/recorder.h"
-#include "runtime/resource/registry.h"
+#include "runtime/resource/address_table.h"
 
 namespace xlog {
 
@@ -57,7 +57,7 @@ class Runtime {
   void begin_exit() noexcept { recorder_.begin_exit(); }
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
   // Built on first use; nullptr above kMaxDevices or when the driver does not know the ordinal.
-  XlogDeviceRuntime* device(int ordinal) noexcept;
+  NativeDevice* device(int ordinal) noexcept;
 
  private:
   // Blocks of a context on their way out: their rows are claimed before the driver frees the addresses.
@@ -79,6 +79,8 @@ class Runtime {
     size_t mapped_bytes_ = 0;
   };
 
+  template <class Act>
+  void each_device(Act act) noexcept;
   bool locate(AllocationRequest& request) noexcept;
   bool is_capturing(const StreamArg& stream) noexcept;
   void identify_stream(const StreamArg& stream, uint64_t& id) noexcept;
@@ -102,8 +104,8 @@ class Runtime {
   Devices devices_;
   BlockRegistry registry_;
   Recorder recorder_;
-  std::atomic<XlogDeviceRuntime*> built_[kMaxDevices];
-  alignas(XlogDeviceRuntime) unsigned char storage_[kMaxDevices][sizeof(XlogDeviceRuntime)];
+  std::atomic<NativeDevice*> built_[kMaxDevices];
+  alignas(NativeDevice) unsigned char storage_[kMaxDevices][sizeof(NativeDevice)];
   std::atomic<bool> begun_;
   Once beyond_;
   char folder_text_[1024];

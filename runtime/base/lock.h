@@ -31,6 +31,11 @@ class Lock {
     }
   }
 
+  bool try_lock() noexcept {
+    uint32_t state = kFree;
+    return word_.compare_exchange_strong(state, kHeld, std::memory_order_acquire);
+  }
+
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kContended) {
       syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

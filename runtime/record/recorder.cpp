@@ -180,7 +180,9 @@ bool Recorder::claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) no
 void Recorder::stamp(Event& event) noexcept {
   event.thread = thread_id();
   event.thread_name = thread_name();
-  event.tag = config_.options->tag.view();
+  if (event.tag.empty()) {
+    event.tag = config_.options->tag.view();
+  }
   event.query_id = config_.options->query_id.view();
   if (event.time == 0) {
     event.time = wall_time(steady_time());

@@ -56,8 +56,8 @@ class Recorder {
 
   // For an event whose call has returned.
   void record(Event& event) noexcept;
-  // For an event whose call is about to be made: claims its place now. `complete` fills it. The tag, query id and
-  // thread columns are filled in by the recorder.
+  // For an event whose call is about to be made: claims its place now. `complete` fills it. The tag (where the
+  // event has none), query id and thread columns are filled in by the recorder.
   // `text` keeps the row until then; without it the row is made anew, from an event with the same contents.
   void hold(Event& event, HeldRow& out, RowText& text) noexcept;
   // `as_held`: the call did what the row says. Otherwise the place is marked `retracted` and the event gets a new row.

@@ -1,7 +1,5 @@
 #include "runtime/resource/block.h"
 
-#include <atomic>
-
 namespace xlog {
 
 std::string_view kind_name(Kind kind) noexcept {
@@ -20,9 +18,25 @@ std::string_view kind_name(Kind kind) noexcept {
   return "";
 }
 
-uint64_t next_generation() noexcept {
-  static constinit std::atomic<uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+DeviceBlock& DeviceBlock::operator=(DeviceBlock&& other) noexcept {
+  ptr = other.ptr;
+  bytes = other.bytes;
+  taken = other.taken;
+  align = other.align;
+  generation = other.generation;
+  tag = other.tag;
+  context = other.context;
+  pool = other.pool;
+  stack_id = other.stack_id;
+  alloc_stream = other.alloc_stream;
+  device = other.device;
+  kind = other.kind;
+  state = other.state;
+  if (this != &other) {
+    other.ptr = 0;
+    other.generation = {};
+  }
+  return *this;
 }
 
 size_t plain_taken(size_t bytes) noexcept {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/driver_api.h"
+#include "runtime/resource/types.h"
 
 namespace xlog {
 
@@ -14,13 +15,13 @@ enum class Kind : uint8_t {
   plain,    // cuMemAlloc
   pitch,    // cuMemAllocPitch
   async,    // cuMemAllocAsync: the current pool of the stream's device
-  pool,     // cuMemAllocFromPoolAsync
+  pool,     // cuMemAllocFromPoolAsync, and what the stack's own pools give out
   foreign,  // freed, but never seen made
 };
 
 std::string_view kind_name(Kind kind) noexcept;
 
-// A CUstream as it was passed, with the ABI it was passed through: handle 0 means the legacy stream in one and the
+// A CUstream as a program passed it, with the ABI it was passed through: handle 0 means the legacy stream in one and the
 // thread's own stream in the other (`_ptsz`).
 struct StreamArg {
   CUstream handle = nullptr;
@@ -30,45 +31,73 @@ struct StreamArg {
   [[nodiscard]] bool is_legacy() const noexcept { return handle == CU_STREAM_LEGACY || (handle == nullptr && !per_thread_abi); }
 };
 
-// Process-wide number of a block, from 1: tells two blocks at one address apart.
-uint64_t next_generation() noexcept;
+class MemoryReservation;
 
 struct AllocationRequest {
+  size_t bytes = 0;  // pitch: least that the driver can take, width x height
+  StreamId stream{};
+  AllocTag tag{};
+  const void* caller = nullptr;              // return address in the code that asked: where its stack begins
+  MemoryReservation* reservation = nullptr;  // its bytes are promised already
+
+  // What an intercepted call adds.
   Kind kind = Kind::plain;
   std::string_view api{};  // ABI name of the function that the program called
-  const void* caller = nullptr;
-  int device = -1;  // that is charged
+  int device = -1;         // that is charged
   CUcontext context = nullptr;
-  size_t bytes = 0;            // pitch: least that the driver can take, width x height
   size_t width_bytes = 0;      // pitch
   size_t height = 0;           // pitch
   unsigned element_bytes = 0;  // pitch
   size_t* pitch_out = nullptr;
-  StreamArg stream{};           // async, pool
+  StreamArg stream_arg{};       // async, pool
   CUmemoryPool pool = nullptr;  // async: the device's current pool where it is known; pool: as passed
-  uint64_t stream_id = 0;       // cuStreamGetId; 0 when it was not needed
+  uint64_t stream_number = 0;   // cuStreamGetId; 0 when it was not needed
   bool as_plain = false;        // async: to be served by cuMemAlloc
+
+  [[nodiscard]] bool is_ordered() const noexcept { return (kind == Kind::async && !as_plain) || kind == Kind::pool; }
 };
 
 struct FreeRequest {
-  std::string_view api{};
   const void* caller = nullptr;
+
+  // What an intercepted call adds.
+  std::string_view api{};
   bool ordered = false;  // cuMemFreeAsync
-  StreamArg stream{};
-  uint64_t stream_id = 0;
+  StreamArg stream_arg{};
+  uint64_t stream_number = 0;
 };
 
+// The handle of an allocation. Move-only, without a destructor: what is dropped without deallocate stays until its
+// resource ends. A moved-from block is empty (ptr 0).
 struct DeviceBlock {
   uint64_t ptr = 0;
   size_t bytes = 0;  // requested
   size_t taken = 0;  // what the driver takes for it
-  uint64_t generation = 0;
+  size_t align = 0;  // what ptr is aligned to, at least
+  Generation generation{};
+  AllocTag tag{};
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;
   uint64_t stack_id = 0;
+  StreamId alloc_stream{};
   int16_t device = -1;
   Kind kind = Kind::plain;
+  BlockState state = BlockState::live;
+
+  DeviceBlock() noexcept = default;
+  DeviceBlock(DeviceBlock&& other) noexcept { *this = static_cast<DeviceBlock&&>(other); }
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept;
+  DeviceBlock(const DeviceBlock&) = delete;
+  DeviceBlock& operator=(const DeviceBlock&) = delete;
+  ~DeviceBlock() = default;
+
+  [[nodiscard]] BlockId id() const noexcept {
+    return {.ptr = ptr, .generation = generation, .alloc_stream = alloc_stream, .device_ordinal = device};
+  }
 };
+
+// What the driver's blocks are aligned to (measured, facts on the H100).
+inline constexpr size_t kDriverAlign = 512;
 
 // What cuMemAlloc takes for a request: 512 B steps up to 1 MiB, 2 MiB steps above (measured, facts on the H100).
 size_t plain_taken(size_t bytes) noexcept;

@@ -1,117 +1,148 @@
 #include "runtime/resource/global_device_budget.h"
 
-#include <time.h>
-
-#include "runtime/base/thread.h"
-
 namespace xlog {
 
 namespace {
 
-// A refusal waits no longer than this for frees that stand in other streams.
-constexpr uint64_t kLongestWait = 1'000'000'000;
-
-bool is_ordered(const AllocationRequest& request) noexcept {
-  return (request.kind == Kind::async && !request.as_plain) || request.kind == Kind::pool;
-}
+// A refusal waits no longer than this for frees that stand in streams.
+constexpr uint64_t kPatience = 1'000'000'000;
 
 }  // namespace
 
-bool GlobalDeviceBudget::reserve(uint64_t bytes) noexcept {
-  uint64_t used = used_.load(std::memory_order_relaxed);
-  do {
-    if (used > limit_ || bytes > limit_ - used) {
-      return false;
-    }
-  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acq_rel, std::memory_order_relaxed));
-  return true;
+GlobalDeviceBudget::GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t limit, DeviceLedger& ledger, BudgetCount count) noexcept
+    : inner_(inner), ledger_(ledger), limit_(limit), count_(count) {
+  ledger_.add(inner_.bytes_outstanding());
+  ledger_.join(*this);
 }
 
-void GlobalDeviceBudget::put_back(const AllocationRequest& request, uint64_t from_pending) noexcept {
-  PendingFrees::Where there{.stream = request.stream, .stream_id = request.stream_id, .context = request.context, .pool = request.pool};
-  release(pending_.add(there, from_pending, steady_time()));
+GlobalDeviceBudget::~GlobalDeviceBudget() {
+  ledger_.leave(*this);
+  ledger_.release(inner_.take_released() + inner_.bytes_outstanding());
 }
 
-// Bytes pending on the request's own stream and pool are already counted: they change hands.
+// Bytes pending on the request's own stream are already counted: they change hands.
 bool GlobalDeviceBudget::acquire(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept {
-  from_pending = is_ordered(request) ? pending_.take(request.stream_id, request.pool, bytes) : 0;
-  if (reserve(bytes - from_pending)) {
+  from_pending = inner_.take_pending(request, bytes);
+  if (ledger_.reserve(bytes - from_pending, limit_)) {
     return true;
   }
   if (from_pending != 0) {
-    put_back(request, from_pending);
+    inner_.return_pending(request, from_pending);
   }
   return false;
 }
 
-bool GlobalDeviceBudget::acquire_after_wait(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept {
-  uint64_t start = steady_time();
-  for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
-    reap_pending();
-    if (acquire(request, bytes, from_pending)) {
-      return true;
-    }
-    uint64_t live = reserved_bytes() - pending_.total();
-    bool hopeless = bytes > limit_ - (live < limit_ ? live : limit_);  // even with all of them done
-    if (pending_.empty() || hopeless || steady_time() - start > kLongestWait) {
-      return false;
-    }
-    nanosleep(&nap, nullptr);
-    nap.tv_nsec = nap.tv_nsec < 1'000'000 ? nap.tv_nsec * 2 : nap.tv_nsec;
+// Waits only where waiting can help: with everything pending done, the bytes would fit. A device that failed is told as
+// it is, not as a full one.
+Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept {
+  if (acquire(request, bytes, from_pending)) {
+    return {};
   }
+  if (bytes > limit_) {
+    return Status::out_of_budget(bytes, ledger_.reserved(), limit_);
+  }
+  ledger_.settle_others(*this);
+  uint64_t used = ledger_.reserved();
+  uint64_t pending = inner_.pending_bytes();
+  uint64_t live = used > pending ? used - pending : 0;
+  bool can_help = live <= limit_ && bytes <= limit_ - live;
+  uint64_t missing = used > limit_ - bytes ? used - (limit_ - bytes) : 0;
+  Status reaped = settle({.bytes = missing, .patience_ns = can_help ? kPatience : 0});
+  if (acquire(request, bytes, from_pending)) {
+    return {};
+  }
+  return reaped.ok() ? Status::out_of_budget(bytes, ledger_.reserved(), limit_) : reaped;
 }
 
-Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
+Status GlobalDeviceBudget::charge_difference(uint64_t reserved, DeviceBlock& out) noexcept {
+  uint64_t real = cost(out.bytes, out.taken);  // a pitch is known only now
+  if (real <= reserved) {
+    ledger_.release(reserved - real);
+    return {};
+  }
+  if (ledger_.reserve(real - reserved, limit_)) {
+    return {};
+  }
+  Status undone = inner_.deallocate(out, FreeRequest{});
+  if (!undone.ok()) {  // the memory is taken: it counts
+    ledger_.add(real - reserved);
+    return undone;
+  }
+  ledger_.release(reserved);
+  out.ptr = 0;
+  return Status::out_of_budget(real, ledger_.reserved(), limit_);
+}
+
+Status GlobalDeviceBudget::allocate_promised(const AllocationRequest& request, DeviceBlock& out) noexcept {
+  MemoryReservation& promise = *request.reservation;
   uint64_t bytes = cost(request.bytes, plain_taken(request.bytes));
-  uint64_t from_pending = 0;
-  if (!acquire(request, bytes, from_pending) && (bytes > limit_ || !acquire_after_wait(request, bytes, from_pending))) {
+  if (promise.ledger_ != &ledger_ || !promise.take(bytes)) {
+    uint64_t left = promise.remaining();
     out.ptr = 0;
-    return Status::out_of_budget(bytes, reserved_bytes(), limit_);
+    return Status::out_of_budget(bytes, promise.total() - left, promise.total());
   }
   Status status = inner_.allocate(request, out);
   if (!status.ok()) {
-    release(bytes - from_pending);
+    promise.give(bytes);
+    return status;
+  }
+  return charge_difference(bytes, out);
+}
+
+Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
+  if (request.reservation != nullptr) {
+    return allocate_promised(request, out);
+  }
+  uint64_t bytes = cost(request.bytes, plain_taken(request.bytes));
+  uint64_t from_pending = 0;
+  Status status = acquire_or_refuse(request, bytes, from_pending);
+  if (!status.ok()) {
+    out.ptr = 0;
+    return status;
+  }
+  status = inner_.allocate(request, out);
+  if (!status.ok()) {
+    ledger_.release(bytes - from_pending);
     if (from_pending != 0) {
-      put_back(request, from_pending);
+      inner_.return_pending(request, from_pending);
     }
     return status;
   }
-  uint64_t real = cost(out.bytes, out.taken);  // a pitch is known only now
-  if (real <= bytes) {
-    release(bytes - real);
-  } else if (!reserve(real - bytes)) {
-    inner_.deallocate(out, FreeRequest{});
-    release(bytes);
-    out.ptr = 0;
-    return Status::out_of_budget(real, reserved_bytes(), limit_);
-  }
-  return status;
+  return charge_difference(bytes, out);
 }
 
-Status GlobalDeviceBudget::deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept {
-  Status status = inner_.deallocate(block, request);
-  if (!status.ok()) {
-    return status;
-  }
+Status GlobalDeviceBudget::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
   uint64_t bytes = cost(block.bytes, block.taken);
-  if (request.ordered) {
-    CUcontext current = nullptr;
-    driver_.cuCtxGetCurrent(&current);
-    PendingFrees::Where there{.stream = request.stream, .stream_id = request.stream_id, .context = current, .pool = block.pool};
-    bytes = pending_.add(there, bytes, steady_time());
+  Status status = inner_.deallocate(block, request);
+  if (status.ok() && block.state == BlockState::freed) {
+    ledger_.release(bytes);
   }
-  release(bytes);
   return status;
 }
 
-Status GlobalDeviceBudget::reap_pending() noexcept {
-  release(pending_.settle(driver_, steady_time()));
-  return {};
+Status GlobalDeviceBudget::settle(const ReapGoal& goal) noexcept {
+  Status status = inner_.reap_pending(goal);
+  ledger_.release(inner_.take_released());
+  return status;
 }
 
 bool GlobalDeviceBudget::budget_snapshot(BudgetSnapshot& out) const noexcept {
-  out = {.limit = limit_, .reserved = reserved_bytes()};
+  out = {.limit = limit_, .reserved = ledger_.reserved()};
   return true;
+}
+
+Status GlobalDeviceBudget::reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept {
+  out.cancel();
+  uint64_t from_pending = 0;
+  constexpr StreamId kNoStream{UINT32_MAX};  // a promise has none: nothing pending changes hands
+  Status status = acquire_or_refuse({.stream = kNoStream}, bytes, from_pending);
+  if (!status.ok()) {
+    return status;
+  }
+  out.ledger_ = &ledger_;
+  out.total_ = bytes;
+  out.left_.store(bytes, std::memory_order_release);
+  return {};
 }
 
 }  // namespace xlog

@@ -1,49 +1,66 @@
 // The limit of one GPU. Bytes are reserved in one step before the driver is asked and given back when it refuses, so that
-// the sum of live bytes never passes the limit whatever the number of threads. Specification, section 5: a request above
-// the limit is refused at once; one that does not fit waits once for what is pending, then is refused.
+// the sum of live bytes never passes the limit whatever the number of threads; there is no lock. Specification, section
+// 5: a request above the limit is refused at once; one that does not fit waits once for what is pending, then is
+// refused.
 #pragma once
 
-#include <atomic>
-
 #include "runtime/base/options.h"
+#include "runtime/resource/device_ledger.h"
+#include "runtime/resource/memory_reservation.h"
 #include "runtime/resource/memory_resource.h"
-#include "runtime/resource/pending_frees.h"
 
 namespace xlog {
 
-class GlobalDeviceBudget final : public MemoryResource {
+class GlobalDeviceBudget final : public DeviceMemoryResource {
  public:
-  constexpr GlobalDeviceBudget(MemoryResource& inner, const DriverApi& driver, uint64_t limit, BudgetCount count) noexcept
-      : inner_(inner), driver_(driver), limit_(limit), count_(count) {}
+  // Counts in `ledger`, together with every other budget that does; its own limit is what it holds its callers to.
+  // `count`: requested bytes, or what the driver takes for them; the resource below must count the same.
+  GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t limit, DeviceLedger& ledger, BudgetCount count = BudgetCount::bytes) noexcept;
+  // The same, in the process's ledger of that GPU.
+  GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t limit) noexcept
+      : GlobalDeviceBudget(inner, limit, DeviceLedger::of_device(inner.device_ordinal())) {}
+  // Gives back what the resource below still has outstanding.
+  ~GlobalDeviceBudget();
 
+  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
-  Status deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept override;
-  Status reap_pending() noexcept override;
+  Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
+  [[nodiscard]] int device_ordinal() const noexcept override { return inner_.device_ordinal(); }
+  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return inner_.bytes_outstanding(); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return inner_.pending_bytes(); }
+  Status reap_pending(const ReapGoal& goal) noexcept override { return settle(goal); }
   bool budget_snapshot(BudgetSnapshot& out) const noexcept override;
+  Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept override;
+  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return inner_.supports_block_use_tracking(); }
+  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
+    return inner_.prepare_block_use(id, use, access);
+  }
+  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
+    return inner_.finish_block_use(id, use, access);
+  }
+  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override { return inner_.record_block_use(block, use); }
 
   // A block ended without a call of its own (its context was destroyed).
-  void credit(const DeviceBlock& block) noexcept { release(cost(block.bytes, block.taken)); }
-  void stream_destroyed(CUstream stream) noexcept { release(pending_.forget_stream(stream)); }
-  void context_destroyed(CUcontext context) noexcept { release(pending_.forget_context(context)); }
-  void pool_destroyed(CUmemoryPool pool) noexcept { pending_.forget_pool(pool); }
+  void credit(const DeviceBlock& block) noexcept { ledger_.release(cost(block.bytes, block.taken)); }
+  // Takes over what the resource below has settled, and settles what it can.
+  Status settle(const ReapGoal& goal) noexcept;
 
   [[nodiscard]] uint64_t limit() const noexcept { return limit_; }
-  [[nodiscard]] uint64_t reserved_bytes() const noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t reserved_bytes() const noexcept { return ledger_.reserved(); }
 
  private:
+  friend class DeviceLedger;
   [[nodiscard]] uint64_t cost(size_t bytes, size_t taken) const noexcept { return count_ == BudgetCount::bytes ? bytes : taken; }
-  bool reserve(uint64_t bytes) noexcept;
-  void release(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_acq_rel); }
   bool acquire(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;
-  bool acquire_after_wait(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;
-  void put_back(const AllocationRequest& request, uint64_t from_pending) noexcept;
+  Status acquire_or_refuse(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;
+  Status allocate_promised(const AllocationRequest& request, DeviceBlock& out) noexcept;
+  Status charge_difference(uint64_t reserved, DeviceBlock& out) noexcept;
 
-  MemoryResource& inner_;
-  const DriverApi& driver_;
+  DeviceMemoryResource& inner_;
+  DeviceLedger& ledger_;
   const uint64_t limit_;
   const BudgetCount count_;
-  std::atomic<uint64_t> used_{0};  // live and pending bytes
-  PendingFrees pending_{};
+  GlobalDeviceBudget* next_member_ = nullptr;
 };
 
 }  // namespace xlog

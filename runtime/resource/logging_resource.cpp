@@ -6,90 +6,131 @@ namespace xlog {
 
 namespace {
 
-uint64_t stream_column(bool has_stream, const StreamArg& stream) noexcept {
-  return has_stream ? reinterpret_cast<uint64_t>(stream.handle) : kNone;
+// A program's stream is shown by its handle, a stream of a StreamPool by its index.
+void put_stream(LogEntry& entry, bool from_call, bool has_stream, const StreamArg& arg, StreamId stream) noexcept {
+  entry.has_stream = from_call ? has_stream : true;
+  if (entry.has_stream) {
+    entry.event.stream = from_call ? reinterpret_cast<uint64_t>(arg.handle) : stream.index();
+  }
+}
+
+void put_tag(LogEntry& entry, AllocTag tag) noexcept {
+  if (!tag.is_untagged()) {
+    entry.event.tag = tag.text();
+  }
+}
+
+void put_result(LogEntry& entry, MessageText& message, const Status& status) noexcept {
+  entry.status = status;
+  entry.event.result = status.error == Error::driver || status.ok() || status.error == Error::out_of_budget
+                           ? std::string_view(result_name(status.code))
+                           : error_name(status.error);
+  if (!status.ok()) {
+    put_message(message, status);
+    entry.event.message = message.view();
+  }
 }
 
 }  // namespace
 
 Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
-  Event event;
-  event.stack_id = recorder_.stack_id(request.caller);
+  LogEntry entry;
+  Event& event = entry.event;
+  event.stack_id = sink_.stack_id(request.caller);
   uint64_t start = steady_time();
   Status status = inner_.allocate(request, out);
   uint64_t end = steady_time();
   event.elapsed_ns = end - start;
   event.time = wall_time(end);
   event.action = action::allocate;
-  event.device = device_;
-  event.stream = stream_column(request.kind == Kind::async || request.kind == Kind::pool, request.stream);
+  event.device = static_cast<uint64_t>(device_ordinal());
   event.api = request.api;
-  event.kind = kind_name(request.kind);
-  event.result = result_name(status.code);
-  Text<256> message;
+  put_stream(entry, !request.api.empty(), request.kind == Kind::async || request.kind == Kind::pool, request.stream_arg, request.stream);
+  put_tag(entry, request.tag);
+  MessageText message;
+  put_result(entry, message, status);
   if (status.ok()) {
     out.stack_id = event.stack_id;
     event.kind = kind_name(out.kind);
     event.ptr = out.ptr;
     event.bytes = out.bytes;
-    event.generation = out.generation;
+    event.generation = out.generation.value;
     event.live_bytes = add_live(out.bytes);
   } else {
-    put_status(message, status);
-    event.message = message.view();
+    event.kind = kind_name(request.kind);
     event.bytes = request.bytes;
     event.live_bytes = live_bytes();
   }
-  recorder_.record(event);
+  count(sink_.emit(entry));
   return status;
 }
 
-Event LoggingResource::describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept {
-  Event event;
+LogEntry LoggingResource::describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept {
+  LogEntry entry;
+  Event& event = entry.event;
   event.action = action;
   event.ptr = block.ptr;
   event.bytes = block.bytes;
-  event.device = device_;
-  event.generation = block.generation;
+  event.device = static_cast<uint64_t>(block.device);
+  event.generation = block.generation.value;
   event.kind = kind_name(block.kind);
   event.api = api;
   event.result = "ok";
-  return event;
+  put_tag(entry, block.tag);
+  return entry;
 }
 
-Status LoggingResource::deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept {
-  Event event = describe(block, action::deallocate, request.api);
-  event.stack_id = recorder_.stack_id(request.caller);
-  event.stream = stream_column(request.ordered, request.stream);
-  event.live_bytes = sub_live(block.bytes);
+Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
+  LogEntry entry = describe(block, action::deallocate, request.api);
+  Event& event = entry.event;
+  event.stack_id = sink_.stack_id(request.caller);
+  put_stream(entry, !request.api.empty(), request.ordered, request.stream_arg, block.alloc_stream);
+  uint64_t bytes = block.bytes;
+  event.live_bytes = sub_live(bytes);
   HeldRow held;
   RowText text;
   uint64_t start = steady_time();
   event.time = wall_time(start);
-  recorder_.hold(event, held, text);
+  sink_.hold(event, held, text);
   Status status = inner_.deallocate(block, request);
   event.elapsed_ns = steady_time() - start;
-  Text<256> message;
+  MessageText message;
+  put_result(entry, message, status);
   if (!status.ok()) {
-    event.live_bytes = add_live(block.bytes);
-    event.result = result_name(status.code);
-    put_status(message, status);
-    event.message = message.view();
+    event.live_bytes = add_live(bytes);
   }
-  recorder_.complete(event, held, &text, status.ok());
+  count(sink_.complete(entry, held, &text, status.ok()));
+  return status;
+}
+
+Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
+  LogEntry entry;
+  Event& event = entry.event;
+  uint64_t start = steady_time();
+  Status status = inner_.reap_pending(goal);
+  uint64_t end = steady_time();
+  event.elapsed_ns = end - start;
+  event.time = wall_time(end);
+  event.action = action::reap_pending;
+  event.device = static_cast<uint64_t>(device_ordinal());
+  event.live_bytes = live_bytes();
+  MessageText message;
+  put_result(entry, message, status);
+  count(sink_.emit(entry));
   return status;
 }
 
 void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action, std::string_view api, HeldRow& held) noexcept {
-  Event event = describe(block, action, api);
-  event.live_bytes = sub_live(block.bytes);
+  LogEntry entry = describe(block, action, api);
+  entry.event.live_bytes = sub_live(block.bytes);
   RowText text;
-  recorder_.hold(event, held, text);
+  sink_.hold(entry.event, held, text);
 }
 
 void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held,
                                    CUresult result) noexcept {
-  Event event = describe(block, action, api);
+  LogEntry entry = describe(block, action, api);
+  Event& event = entry.event;
   event.time = held.time;
   event.live_bytes = held.live_bytes;
   event.elapsed_ns = 0;
@@ -97,13 +138,13 @@ void LoggingResource::complete_end(const DeviceBlock& block, std::string_view ac
     event.live_bytes = add_live(block.bytes);
     event.result = result_name(result);
   }
-  recorder_.complete(event, held, nullptr, result == CUDA_SUCCESS);
+  count(sink_.complete(entry, held, nullptr, result == CUDA_SUCCESS));
 }
 
 void LoggingResource::record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept {
-  Event event = describe(block, action, api);
-  event.live_bytes = sub_live(block.bytes);
-  recorder_.record(event);
+  LogEntry entry = describe(block, action, api);
+  entry.event.live_bytes = sub_live(block.bytes);
+  count(sink_.emit(entry));
 }
 
 }  // namespace xlog

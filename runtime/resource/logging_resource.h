@@ -1,24 +1,39 @@
-// A row for each allocate and deallocate, with the caller's stack. Transparent: the result below is the result above,
-// whatever happens to the log. Outermost in the shim's stack, so that a row shows what the program asked for and got,
-// refusals too. Specification, section 6.
+// A record for each allocate, deallocate and reap_pending, with the caller's stack. Transparent: the result below is the
+// result above, whatever happens to the log. Outermost in the default stack, so that a record shows what was asked for
+// and got, refusals too. Specification, section 6.
 #pragma once
 
 #include <atomic>
 
-#include "runtime/record/recorder.h"
+#include "runtime/resource/logging_sink.h"
 #include "runtime/resource/memory_resource.h"
 
 namespace xlog {
 
-class LoggingResource final : public MemoryResource {
+class LoggingResource final : public DeviceMemoryResource {
  public:
-  constexpr LoggingResource(MemoryResource& inner, Recorder& recorder, int device) noexcept
-      : inner_(inner), recorder_(recorder), device_(static_cast<uint64_t>(device)) {}
+  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept : inner_(inner), sink_(sink) {}
 
+  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
-  Status deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept override;
-  Status reap_pending() noexcept override { return inner_.reap_pending(); }
+  Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
+  Status reap_pending(const ReapGoal& goal) noexcept override;
+  [[nodiscard]] int device_ordinal() const noexcept override { return inner_.device_ordinal(); }
+  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return inner_.bytes_outstanding(); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return inner_.pending_bytes(); }
+  uint64_t take_released() noexcept override { return inner_.take_released(); }
+  uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { return inner_.take_pending(request, bytes); }
+  void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { inner_.return_pending(request, bytes); }
   bool budget_snapshot(BudgetSnapshot& out) const noexcept override { return inner_.budget_snapshot(out); }
+  Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept override { return inner_.reserve_memory(bytes, out); }
+  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return inner_.supports_block_use_tracking(); }
+  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
+    return inner_.prepare_block_use(id, use, access);
+  }
+  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
+    return inner_.finish_block_use(id, use, access);
+  }
+  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override { return inner_.record_block_use(block, use); }
 
   // A block that ends without a call of its own: `action` says how, `api` names the call that did it. Claimed before
   // that call is made, completed after it.
@@ -28,16 +43,23 @@ class LoggingResource final : public MemoryResource {
   void record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept;
 
   [[nodiscard]] uint64_t live_bytes() const noexcept { return live_bytes_.load(std::memory_order_relaxed); }
+  // Records that the sink did not take.
+  [[nodiscard]] uint64_t dropped_records() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
-  Event describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
+  LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
   uint64_t add_live(size_t bytes) noexcept { return live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
   uint64_t sub_live(size_t bytes) noexcept { return live_bytes_.fetch_sub(bytes, std::memory_order_relaxed) - bytes; }
+  void count(SinkError error) noexcept {
+    if (error != SinkError::none) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
 
-  MemoryResource& inner_;
-  Recorder& recorder_;
-  const uint64_t device_;
+  DeviceMemoryResource& inner_;
+  LoggingSink& sink_;
   std::atomic<uint64_t> live_bytes_{0};
+  std::atomic<uint64_t> dropped_{0};
 };
 
 }  // namespace xlog

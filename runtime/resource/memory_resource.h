@@ -13,27 +13,65 @@ struct BudgetSnapshot {
   [[nodiscard]] uint64_t remaining() const noexcept { return reserved < limit ? limit - reserved : 0; }
 };
 
-class MemoryResource {
- public:
-  MemoryResource(const MemoryResource&) = delete;
-  MemoryResource& operator=(const MemoryResource&) = delete;
+// What reap_pending is asked for.
+struct ReapGoal {
+  uint64_t bytes = UINT64_MAX;  // enough when this many have become known to be free
+  uint64_t patience_ns = 0;     // how long it may wait for them; 0 looks once
+};
 
-  // On success `out` is the block and the driver's outputs are written. On failure nothing is charged; out.ptr is what
-  // the driver left there (it writes the output on failure), or 0 for a refusal of ours.
+class DeviceMemoryResource {
+ public:
+  DeviceMemoryResource(const DeviceMemoryResource&) = delete;
+  DeviceMemoryResource& operator=(const DeviceMemoryResource&) = delete;
+
+  // On success `out` is a live block of `request.bytes` (more than 0), usable on `request.stream` at once and on other
+  // streams after prepare_block_use. On failure nothing is charged; out.ptr is what the driver left there (it writes the
+  // output on failure), or 0 for a refusal of ours.
   virtual Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept = 0;
 
-  // On failure the block is the caller's as before.
-  virtual Status deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept = 0;
+  // Ordered on block.alloc_stream. On success block.state is freed, or retired until the free is known to be done; on
+  // failure the block is the caller's as before. Succeeds at most once for a block.
+  virtual Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept = 0;
 
-  // Settles pending frees whose work is done; never waits.
-  virtual Status reap_pending() noexcept { return {}; }
+  [[nodiscard]] virtual int device_ordinal() const noexcept = 0;
+  // Live bytes and those whose free is not known to be done.
+  [[nodiscard]] virtual uint64_t bytes_outstanding() const noexcept = 0;
+  [[nodiscard]] virtual uint64_t pending_bytes() const noexcept { return 0; }
+
+  // Settles pending frees whose work is done. Every stream and every free is looked at; the first error is returned.
+  virtual Status reap_pending(const ReapGoal&) noexcept { return {}; }
+  Status reap_pending() noexcept { return reap_pending(ReapGoal{}); }
+
+  // For the budget above. Bytes of retired blocks that have become free since the last call: each is told once.
+  virtual uint64_t take_released() noexcept { return 0; }
+  // Up to `bytes` of what is pending on the request's own stream change hands: they count for the caller from now on, and
+  // are not told again.
+  virtual uint64_t take_pending(const AllocationRequest&, uint64_t) noexcept { return 0; }
+  // The reverse, when the allocation that they were taken for failed.
+  virtual void return_pending(const AllocationRequest&, uint64_t) noexcept {}
 
   // Limit and reserved bytes of the nearest budget below; false without one.
   virtual bool budget_snapshot(BudgetSnapshot&) const noexcept { return false; }
+  // Promises `bytes` for allocations to come.
+  virtual Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept;
+
+  // Uses on other streams than the block's own. prepare: before the work is enqueued on `use`, makes that stream wait for
+  // what the work depends on. finish: after it was enqueued, so that later uses and the free wait for it. A resource
+  // that cannot do this fails: silence would be false safety. Not inside a stream capture.
+  [[nodiscard]] virtual bool supports_block_use_tracking() const noexcept { return false; }
+  virtual Status prepare_block_use(const BlockId&, StreamId, Access) noexcept { return unsupported(); }
+  virtual Status finish_block_use(const BlockId&, StreamId, Access) noexcept { return unsupported(); }
+  // Work that touches the block was enqueued on `use`; nothing was prepared for it, so only the free is ordered.
+  virtual Status record_block_use(const DeviceBlock&, StreamId) noexcept { return unsupported(); }
+
+  // Shorter, for C++ programs.
+  ResourceResult<DeviceBlock> allocate(size_t bytes, StreamId stream = kDefaultStream, AllocTag tag = kUntagged) noexcept;
+  Status deallocate(DeviceBlock& block) noexcept { return deallocate(block, FreeRequest{.caller = __builtin_return_address(0)}); }
 
  protected:
-  constexpr MemoryResource() = default;
-  ~MemoryResource() = default;  // resources are never destroyed through this interface, and never in the shim
+  constexpr DeviceMemoryResource() = default;
+  ~DeviceMemoryResource() = default;  // never destroyed through this interface
+  static Status unsupported() noexcept { return Status::stream_misuse("use tracking is unsupported by this resource"); }
 };
 
 }  // namespace xlog

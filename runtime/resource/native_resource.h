@@ -1,28 +1,52 @@
-// The bottom of the default stack: each call goes to the driver's call of its own kind, so that the program gets the
-// memory that it asked for, and frees it the way that it calls for.
+// The bottom of the shim's default stack: each call goes to the driver's call of its own kind, so that the program gets
+// the memory that it asked for, and frees it the way that it calls for. It serves one device, by requests that say where
+// they come from; it keeps no table of blocks (the caller has one), so nothing is checked here but by the driver.
 #pragma once
 
-#include "runtime/resource/direct_cuda_resource.h"
-#include "runtime/resource/stream_ordered_resource.h"
+#include <atomic>
+
+#include "runtime/base/options.h"
+#include "runtime/resource/memory_resource.h"
+#include "runtime/resource/pending_frees.h"
 
 namespace xlog {
 
-class NativeResource final : public MemoryResource {
+class NativeResource final : public DeviceMemoryResource {
  public:
-  explicit constexpr NativeResource(const DriverApi& driver) noexcept : direct_(driver), ordered_(driver) {}
+  // `tracks_pending`: a stream-ordered free counts until it is known to be done; `count` says what counts.
+  constexpr NativeResource(const DriverApi& driver, int device, bool tracks_pending, BudgetCount count) noexcept
+      : driver_(driver), device_(device), tracks_pending_(tracks_pending), count_(count) {}
 
-  Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override {
-    bool ordered = (request.kind == Kind::async && !request.as_plain) || request.kind == Kind::pool;
-    return ordered ? ordered_.allocate(request, out) : direct_.allocate(request, out);
-  }
+  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
+  Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
+  Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
+  [[nodiscard]] int device_ordinal() const noexcept override { return device_; }
+  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return outstanding_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return pending_.total(); }
+  Status reap_pending(const ReapGoal& goal) noexcept override;
+  uint64_t take_released() noexcept override { return released_.exchange(0, std::memory_order_acq_rel); }
+  uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
+  void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
 
-  Status deallocate(const DeviceBlock& block, const FreeRequest& request) noexcept override {
-    return request.ordered ? ordered_.deallocate(block, request) : direct_.deallocate(block, request);
-  }
+  // A block, a stream, a context or a pool ended without a call that comes through here.
+  void forget(const DeviceBlock& block) noexcept { outstanding_.fetch_sub(cost(block), std::memory_order_relaxed); }
+  void stream_destroyed(CUstream stream) noexcept { settled(pending_.forget_stream(stream)); }
+  void context_destroyed(CUcontext context) noexcept { settled(pending_.forget_context(context)); }
+  void pool_destroyed(CUmemoryPool pool) noexcept { pending_.forget_pool(pool); }
 
  private:
-  DirectCudaResource direct_;
-  StreamOrderedResource ordered_;
+  [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept { return count_ == BudgetCount::bytes ? block.bytes : block.taken; }
+  CUresult allocate_plain(const AllocationRequest& request, CUdeviceptr& ptr, size_t& bytes) noexcept;
+  CUresult allocate_ordered(const AllocationRequest& request, CUdeviceptr& ptr) noexcept;
+  void settled(uint64_t bytes) noexcept;
+
+  const DriverApi& driver_;
+  const int device_;
+  const bool tracks_pending_;
+  const BudgetCount count_;
+  std::atomic<uint64_t> outstanding_{0};
+  std::atomic<uint64_t> released_{0};
+  PendingFrees pending_{};
 };
 
 }  // namespace xlog

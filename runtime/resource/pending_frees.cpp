@@ -39,7 +39,7 @@ uint64_t PendingFrees::add(const Where& where, uint64_t bytes, uint64_t now) noe
   size_t count = count_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < count; ++i) {
     Entry& entry = entries_[i];
-    if (entry.where.stream_id == where.stream_id && entry.where.pool == where.pool) {
+    if (entry.where.stream_number == where.stream_number && entry.where.pool == where.pool) {
       entry.added += bytes;
       entry.last_free = now;
       return 0;
@@ -54,7 +54,7 @@ uint64_t PendingFrees::add(const Where& where, uint64_t bytes, uint64_t now) noe
   return 0;
 }
 
-uint64_t PendingFrees::total() noexcept {
+uint64_t PendingFrees::total() const noexcept {
   LockGuard guard(lock_);
   uint64_t bytes = 0;
   for (size_t i = 0; i < count_.load(std::memory_order_relaxed); ++i) {
@@ -63,7 +63,7 @@ uint64_t PendingFrees::total() noexcept {
   return bytes;
 }
 
-uint64_t PendingFrees::take(uint64_t stream_id, CUmemoryPool pool, uint64_t bytes) noexcept {
+uint64_t PendingFrees::take(uint64_t stream_number, CUmemoryPool pool, uint64_t bytes) noexcept {
   if (empty() || pool == nullptr) {
     return 0;
   }
@@ -71,7 +71,7 @@ uint64_t PendingFrees::take(uint64_t stream_id, CUmemoryPool pool, uint64_t byte
   size_t count = count_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < count; ++i) {
     Entry& entry = entries_[i];
-    if (entry.where.stream_id == stream_id && entry.where.pool == pool) {
+    if (entry.where.stream_number == stream_number && entry.where.pool == pool) {
       uint64_t pending = entry.added - entry.removed;
       uint64_t taken = bytes < pending ? bytes : pending;
       entry.removed += taken;
@@ -129,7 +129,7 @@ uint64_t PendingFrees::settle(const DriverApi& driver, uint64_t now) noexcept {
     size_t count = count_.load(std::memory_order_relaxed);
     for (size_t k = 0; k < count; ++k) {
       Entry& entry = entries_[k];
-      if (entry.where.stream_id == asked.where.stream_id && entry.where.pool == asked.where.pool) {
+      if (entry.where.stream_number == asked.where.stream_number && entry.where.pool == asked.where.pool) {
         if (entry.removed < asked.added) {
           credit += asked.added - entry.removed;
           entry.removed = asked.added;

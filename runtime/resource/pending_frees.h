@@ -16,7 +16,7 @@ class PendingFrees {
  public:
   struct Where {
     StreamArg stream;
-    uint64_t stream_id = 0;
+    uint64_t stream_number = 0;
     CUcontext context = nullptr;  // current when the free was made
     CUmemoryPool pool = nullptr;
   };
@@ -24,7 +24,7 @@ class PendingFrees {
   // Bytes to credit at once, because there is no room to remember them (more than kEntries streams are unsettled).
   uint64_t add(const Where& where, uint64_t bytes, uint64_t now) noexcept;
   // Up to `bytes` of what is pending there; the caller owns them from now on.
-  uint64_t take(uint64_t stream_id, CUmemoryPool pool, uint64_t bytes) noexcept;
+  uint64_t take(uint64_t stream_number, CUmemoryPool pool, uint64_t bytes) noexcept;
   // Asks the streams; returns the bytes whose free is now known to be done.
   uint64_t settle(const DriverApi& driver, uint64_t now) noexcept;
   // The stream, or the context, is gone: so is the way to ask. Returns the bytes that were pending there.
@@ -33,7 +33,7 @@ class PendingFrees {
   // The handle may be given to another pool: nothing may be taken under it any more.
   void forget_pool(CUmemoryPool pool) noexcept;
 
-  [[nodiscard]] uint64_t total() noexcept;
+  [[nodiscard]] uint64_t total() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -51,7 +51,7 @@ class PendingFrees {
   uint64_t forget(Match match) noexcept;
   void remove(size_t i) noexcept;
 
-  Lock lock_;
+  mutable Lock lock_;
   std::atomic<size_t> count_;
   Entry entries_[kEntries];
 };

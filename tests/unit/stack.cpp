@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device_runtime.h"
-#include "runtime/resource/registry.h"
+#include "runtime/native_device.h"
+#include "runtime/resource/address_table.h"
 
 using namespace xlog;
 
@@ -53,19 +53,33 @@ struct FakeDriver {
 CUstream stream(uintptr_t n) { return reinterpret_cast<CUstream>(0x1000 + n); }  // 1 and 2 are the special handles
 CUmemoryPool pool() { return reinterpret_cast<CUmemoryPool>(0x77); }
 
-AllocationRequest plain(size_t bytes) { return {.kind = Kind::plain, .api = "cuMemAlloc_v2", .bytes = bytes}; }
+AllocationRequest plain(size_t bytes) { return {.bytes = bytes, .kind = Kind::plain, .api = "cuMemAlloc_v2"}; }
 AllocationRequest ordered(size_t bytes, uintptr_t on) {
-  return {.kind = Kind::async, .api = "cuMemAllocAsync", .bytes = bytes, .stream = {stream(on), false}, .pool = pool(), .stream_id = on};
+  return {.bytes = bytes,
+          .kind = Kind::async,
+          .api = "cuMemAllocAsync",
+          .stream_arg = {stream(on), false},
+          .pool = pool(),
+          .stream_number = on};
 }
 FreeRequest free_plain() { return {.api = "cuMemFree_v2"}; }
 FreeRequest free_ordered(uintptr_t on) {
-  return {.api = "cuMemFreeAsync", .ordered = true, .stream = {stream(on), false}, .stream_id = on};
+  return {.api = "cuMemFreeAsync", .ordered = true, .stream_arg = {stream(on), false}, .stream_number = on};
+}
+
+DeviceBlock make_block(uint64_t ptr, size_t bytes, uint64_t generation) {
+  DeviceBlock block;
+  block.ptr = ptr;
+  block.bytes = bytes;
+  block.generation = {generation};
+  return block;
 }
 
 struct BudgetFixture {
   FakeDriver driver;
-  NativeResource native{driver.api};
-  GlobalDeviceBudget budget{native, driver.api, 1000, BudgetCount::bytes};
+  NativeResource native{driver.api, 0, true, BudgetCount::bytes};
+  DeviceLedger ledger;
+  GlobalDeviceBudget budget{native, 1000, ledger};
 };
 
 }  // namespace
@@ -118,7 +132,7 @@ BOOST_FIXTURE_TEST_CASE(a_free_that_fails_keeps_its_bytes, BudgetFixture) {
 BOOST_FIXTURE_TEST_CASE(a_pitch_is_charged_as_it_is, BudgetFixture) {
   DeviceBlock block;
   size_t pitch = 0;
-  AllocationRequest request{.kind = Kind::pitch, .bytes = 100, .width_bytes = 100, .height = 1, .element_bytes = 4, .pitch_out = &pitch};
+  AllocationRequest request{.bytes = 100, .kind = Kind::pitch, .width_bytes = 100, .height = 1, .element_bytes = 4, .pitch_out = &pitch};
   BOOST_TEST(budget.allocate(request, block).ok());
   BOOST_TEST(budget.reserved_bytes() == 512);
   DeviceBlock second;  // 512 more do not fit, though 100 would
@@ -148,7 +162,8 @@ BOOST_FIXTURE_TEST_CASE(a_recycled_handle_owes_nothing, BudgetFixture) {
   FakeDriver::busy[stream(1)] = true;
   BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());
   BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
-  budget.stream_destroyed(stream(1));
+  native.stream_destroyed(stream(1));
+  BOOST_TEST(budget.settle({}).ok());
   BOOST_TEST(budget.reserved_bytes() == 0);
 }
 
@@ -161,12 +176,13 @@ BOOST_FIXTURE_TEST_CASE(more_streams_than_are_remembered, BudgetFixture) {
   }
   BOOST_TEST(budget.reserved_bytes() <= 256);
   FakeDriver::busy.clear();
-  budget.reap_pending();
+  BOOST_TEST(budget.reap_pending().ok());
   BOOST_TEST(budget.reserved_bytes() == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_limit_of_nothing, BudgetFixture) {
-  GlobalDeviceBudget none(native, driver.api, 0, BudgetCount::bytes);
+  DeviceLedger empty;
+  GlobalDeviceBudget none(native, 0, empty);
   DeviceBlock block;
   BOOST_TEST(!none.allocate(plain(1), block).ok());
 }
@@ -174,6 +190,7 @@ BOOST_FIXTURE_TEST_CASE(a_limit_of_nothing, BudgetFixture) {
 BOOST_FIXTURE_TEST_CASE(exact_under_threads, BudgetFixture) {
   std::atomic<uint64_t> live{0};
   std::atomic<bool> passed{false};
+  std::atomic<bool> failed{false};
   std::vector<std::thread> all;
   for (int t = 0; t < 8; ++t) {
     all.emplace_back([&, t] {
@@ -183,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(exact_under_threads, BudgetFixture) {
         if (budget.allocate(plain(bytes), block).ok()) {
           passed = passed || live.fetch_add(bytes) + bytes > 1000;
           live.fetch_sub(bytes);
-          budget.deallocate(block, free_plain());
+          failed = failed || !budget.deallocate(block, free_plain()).ok();
         }
       }
     });
@@ -192,6 +209,7 @@ BOOST_FIXTURE_TEST_CASE(exact_under_threads, BudgetFixture) {
     each.join();
   }
   BOOST_TEST(!passed);
+  BOOST_TEST(!failed);
   BOOST_TEST(budget.reserved_bytes() == 0);
 }
 
@@ -216,7 +234,7 @@ BOOST_AUTO_TEST_CASE(texts_of_the_errors) {
   put_status(out, Status::from(CUDA_ERROR_ILLEGAL_ADDRESS));
   BOOST_TEST(out.view() == "CUDA driver error 700: CUDA_ERROR_ILLEGAL_ADDRESS");
   out.clear();
-  put_status(out, Status::use_after_free(7));
+  put_status(out, Status::use_after_free({7}));
   BOOST_TEST(out.view() == "use-after-free on generation 7");
 }
 
@@ -228,7 +246,7 @@ BOOST_AUTO_TEST_CASE(no_memory_for_the_registry) {
   rlimit none{1 << 20, before.rlim_max};
   DeviceBlock ended;
   setrlimit(RLIMIT_AS, &none);
-  bool out_of_sight = registry.insert({.ptr = 512, .bytes = 7, .generation = 1}, ended);
+  bool out_of_sight = registry.insert(make_block(512, 7, 1), ended);
   setrlimit(RLIMIT_AS, &before);
   BOOST_TEST(out_of_sight);
   BOOST_TEST(ended.bytes == 7);
@@ -241,7 +259,7 @@ BOOST_AUTO_TEST_CASE(the_registry_keeps_every_block) {
   DeviceBlock ended;
   constexpr uint64_t kBlocks = 20000;
   for (uint64_t i = 1; i <= kBlocks; ++i) {
-    BOOST_REQUIRE(!registry.insert({.ptr = i * 512, .bytes = i, .generation = i}, ended));
+    BOOST_REQUIRE(!registry.insert(make_block(i * 512, i, i), ended));
   }
   BOOST_TEST(registry.size() == kBlocks);
   for (uint64_t i = 1; i <= kBlocks; i += 2) {
@@ -253,14 +271,14 @@ BOOST_AUTO_TEST_CASE(the_registry_keeps_every_block) {
   for (uint64_t i = 2; i <= kBlocks; i += 2) {
     DeviceBlock found;
     BOOST_REQUIRE(registry.take(i * 512, found));
-    BOOST_REQUIRE(!registry.insert(found, ended));
+    BOOST_REQUIRE(!registry.insert(std::move(found), ended));
   }
-  BOOST_TEST(registry.insert({.ptr = 1024, .bytes = 1, .generation = 99}, ended));
-  BOOST_TEST(ended.generation == 2);
+  BOOST_TEST(registry.insert(make_block(1024, 1, 99), ended));
+  BOOST_TEST(ended.generation.value == 2);
   DeviceBlock found;
   BOOST_TEST(!registry.take(0, found));
   std::vector<DeviceBlock> taken(kBlocks);
-  size_t n = registry.take_if([](const DeviceBlock& b, const void*) { return b.generation % 4 == 0; }, nullptr, taken.data(), taken.size());
+  size_t n = registry.take_if([](const DeviceBlock& b) { return b.generation.value % 4 == 0; }, taken.data(), taken.size());
   BOOST_TEST(n == kBlocks / 4);
   BOOST_TEST(registry.size() == kBlocks / 4);
 }

@@ -1,0 +1,49 @@
+// One GPU ordinal of a program under the shim: its stack over the native calls. Lives in memory that a fork child finds
+// wiped, its ledger too; never destroyed.
+#pragma once
+
+#include "runtime/device_facts.h"
+#include "runtime/device_stack.h"
+#include "runtime/resource/native_resource.h"
+
+namespace xlog {
+
+class NativeDevice {
+ public:
+  NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, int ordinal, const DeviceFacts& facts) noexcept
+      : facts_(facts),
+        native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
+        sink_(recorder),
+        stack_(native_, options, sink_, ledger_, facts.limit) {}
+  NativeDevice(const NativeDevice&) = delete;
+  NativeDevice& operator=(const NativeDevice&) = delete;
+
+  [[nodiscard]] DeviceMemoryResource& top() noexcept { return stack_.top(); }
+  [[nodiscard]] NativeResource& native() noexcept { return native_; }
+  [[nodiscard]] GlobalDeviceBudget* budget() noexcept { return stack_.budget(); }
+  [[nodiscard]] LoggingResource* logging() noexcept { return stack_.logging(); }
+  [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
+
+  // The block went without a deallocate.
+  void ended(const DeviceBlock& block) noexcept {
+    native_.forget(block);
+    if (budget() != nullptr) {
+      budget()->credit(block);
+    }
+  }
+  // What was pending in something that is gone counts no longer.
+  void settle() noexcept {
+    if (budget() != nullptr) {
+      static_cast<void>(budget()->settle({}));
+    }
+  }
+
+ private:
+  DeviceFacts facts_;
+  NativeResource native_;
+  RecorderSink sink_;
+  DeviceLedger ledger_;
+  DeviceStack stack_;
+};
+
+}  // namespace xlog

@@ -1,0 +1,118 @@
+#include "runtime/resource/native_resource.h"
+
+#include <time.h>
+
+#include "runtime/base/thread.h"
+
+namespace xlog {
+
+CUresult NativeResource::allocate_plain(const AllocationRequest& request, CUdeviceptr& ptr, size_t& bytes) noexcept {
+  if (request.kind != Kind::pitch) {
+    return driver_.cuMemAlloc_v2(&ptr, request.bytes);
+  }
+  CUresult result =
+      driver_.cuMemAllocPitch_v2(&ptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
+  if (result == CUDA_SUCCESS) {
+    bytes = *request.pitch_out * request.height;
+  }
+  return result;
+}
+
+CUresult NativeResource::allocate_ordered(const AllocationRequest& request, CUdeviceptr& ptr) noexcept {
+  CUstream stream = request.stream_arg.handle;
+  if (request.kind == Kind::pool) {
+    auto call = request.stream_arg.per_thread_abi ? driver_.cuMemAllocFromPoolAsync_ptsz : driver_.cuMemAllocFromPoolAsync;
+    return call(&ptr, request.bytes, request.pool, stream);
+  }
+  auto call = request.stream_arg.per_thread_abi ? driver_.cuMemAllocAsync_ptsz : driver_.cuMemAllocAsync;
+  return call(&ptr, request.bytes, stream);
+}
+
+Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
+  CUdeviceptr ptr = out.ptr;
+  size_t bytes = request.bytes;
+  bool ordered = request.is_ordered();
+  CUresult result = ordered ? allocate_ordered(request, ptr) : allocate_plain(request, ptr, bytes);
+  out.ptr = ptr;
+  if (result == CUDA_SUCCESS) {
+    out.bytes = bytes;
+    out.taken = plain_taken(bytes);
+    out.align = kDriverAlign;
+    out.generation = Generation::next();
+    out.tag = request.tag;
+    out.context = request.context;
+    out.pool = ordered ? request.pool : nullptr;
+    out.alloc_stream = request.stream;
+    out.device = static_cast<int16_t>(request.device);
+    out.kind = ordered || request.kind == Kind::pitch ? request.kind : Kind::plain;
+    out.state = BlockState::live;
+    outstanding_.fetch_add(cost(out), std::memory_order_relaxed);
+  }
+  return Status::from(result);
+}
+
+// Any block by either call: the driver frees both kinds by both.
+Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (request.ordered) {
+    auto call = request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync;
+    result = call(block.ptr, request.stream_arg.handle);
+  } else {
+    result = driver_.cuMemFree_v2(block.ptr);
+  }
+  if (result != CUDA_SUCCESS) {
+    return Status::from(result);
+  }
+  uint64_t bytes = cost(block);
+  block.state = BlockState::freed;
+  if (request.ordered && tracks_pending_) {
+    CUcontext current = nullptr;
+    driver_.cuCtxGetCurrent(&current);
+    PendingFrees::Where there{
+        .stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
+    if (pending_.add(there, bytes, steady_time()) == 0) {
+      block.state = BlockState::retired;
+      return {};
+    }
+  }
+  outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+  return {};
+}
+
+void NativeResource::settled(uint64_t bytes) noexcept {
+  if (bytes != 0) {
+    outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+    released_.fetch_add(bytes, std::memory_order_acq_rel);
+  }
+}
+
+uint64_t NativeResource::take_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
+  uint64_t taken = request.is_ordered() ? pending_.take(request.stream_number, request.pool, bytes) : 0;
+  outstanding_.fetch_sub(taken, std::memory_order_relaxed);
+  return taken;
+}
+
+void NativeResource::return_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
+  PendingFrees::Where there{
+      .stream = request.stream_arg, .stream_number = request.stream_number, .context = request.context, .pool = request.pool};
+  outstanding_.fetch_add(bytes, std::memory_order_relaxed);
+  settled(pending_.add(there, bytes, steady_time()));
+}
+
+Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
+  uint64_t start = steady_time();
+  uint64_t freed = 0;
+  for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
+    uint64_t now = steady_time();
+    uint64_t bytes = pending_.settle(driver_, now);
+    settled(bytes);
+    freed += bytes;
+    if (freed >= goal.bytes || pending_.empty() || now - start >= goal.patience_ns) {
+      return {};
+    }
+    nanosleep(&nap, nullptr);
+    nap.tv_nsec = nap.tv_nsec < 1'000'000 ? nap.tv_nsec * 2 : nap.tv_nsec;
+  }
+}
+
+}  // namespace xlog
