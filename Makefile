@@ -29,13 +29,14 @@ COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
 
-RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/*.cpp)
+RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/*.cpp runtime/library/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
 TOOL_SRC    := $(wildcard tools/*.cpp)
 SIM_SRC     := $(wildcard tests/sim/*.cpp)
 UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
+STACK_SRC   := $(wildcard tests/stack/*.cpp)
 PROGRAM_SRC := $(wildcard tests/programs/*.cpp)
 PLUGIN_SRC  := $(wildcard tests/programs/plugins/*.cpp)
 BENCH_SRC   := $(wildcard tests/bench/bench_*.cpp)
@@ -51,7 +52,7 @@ PLUGINS  := $(patsubst tests/programs/plugins/%.cpp,$(B)/programs/plugins/%.so,$
 BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC))
 SIM      := $(B)/sim/libcuda.so.1
 NOOP     := $(B)/noop/libcuda.so.1
-TESTS    := $(B)/unit_tests $(B)/preload_tests
+TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
 
 .DEFAULT_GOAL := all
 .PHONY: golden all demo check check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
@@ -91,9 +92,10 @@ build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind bu
 
 # ---- library, command ------------------------------------------------------------------------------------------------
 
-# The reader is for tools and tests: it uses the standard library's containers, which the preloaded library must not.
-CORE_OBJ := $(filter-out %/row_reader.cpp.o,$(RUNTIME_OBJ)) $(SHIM_OBJ)
-$(B)/obj/runtime/record/row_reader.cpp.o: FLAGS = $(COMMON) -fPIC
+# What is for tools, tests and C++ programs uses the standard library, which the preloaded library must not.
+WITH_STD := $(filter %/row_reader.cpp.o $(B)/obj/runtime/library/%,$(RUNTIME_OBJ))
+CORE_OBJ := $(filter-out $(WITH_STD),$(RUNTIME_OBJ)) $(SHIM_OBJ)
+$(WITH_STD): FLAGS = $(COMMON) -fPIC
 $(CORE_OBJ): FLAGS = $(CORE) -Ibuild/libunwind/include
 $(B)/obj/%.cpp.o: %.cpp | $(GEN) $(UNWIND_LIB)
 	$(call say,CXX,$<)
@@ -155,6 +157,11 @@ TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
 $(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
+# Runs on whichever driver is found, so it travels without Boost's library.
+$(call obj,$(STACK_SRC)): FLAGS = $(HOST)
+$(B)/stack_tests: $(call obj,$(STACK_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) -pthread -rdynamic -o $@ $^ -ldl $(SAN)
 $(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
@@ -167,8 +174,8 @@ $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
 GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
-gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES)
-	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
+gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(B)/stack_tests
+	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/stack_tests $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
 
 # ---- targets for people ----------------------------------------------------------------------------------------------
 

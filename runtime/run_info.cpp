@@ -10,7 +10,8 @@
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/event.h"
-#include "runtime/runtime.h"
+#include "runtime/record/row_writer.h"
+#include "runtime/run_info.h"
 
 namespace xlog {
 
@@ -104,35 +105,30 @@ void put_uuid(const CUuuid& uuid, TextSink& out) noexcept {
 
 }  // namespace
 
-bool Runtime::read_facts(int ordinal, DeviceFacts& out) noexcept {
+bool read_device_facts(const DriverApi& driver, const Options& options, int ordinal, DeviceFacts& out) noexcept {
   size_t total = 0;
-  if (driver_.cuDeviceTotalMem_v2 == nullptr || driver_.cuDeviceTotalMem_v2(&total, ordinal) != CUDA_SUCCESS) {
+  if (driver.cuDeviceTotalMem_v2 == nullptr || driver.cuDeviceTotalMem_v2(&total, ordinal) != CUDA_SUCCESS) {
     return false;
   }
   out.total_bytes = total;
-  if (driver_.cuDeviceGetName == nullptr || driver_.cuDeviceGetName(out.name, sizeof out.name, ordinal) != CUDA_SUCCESS) {
+  if (driver.cuDeviceGetName == nullptr || driver.cuDeviceGetName(out.name, sizeof out.name, ordinal) != CUDA_SUCCESS) {
     out.name[0] = '\0';
   }
   CUuuid uuid{};
-  if (driver_.cuDeviceGetUuid_v2 != nullptr && driver_.cuDeviceGetUuid_v2(&uuid, ordinal) == CUDA_SUCCESS) {
+  if (driver.cuDeviceGetUuid_v2 != nullptr && driver.cuDeviceGetUuid_v2(&uuid, ordinal) == CUDA_SUCCESS) {
     TextSink text(out.uuid, sizeof out.uuid - 1);
     put_uuid(uuid, text);
   }
-  out.limit = options_.budget.limit(static_cast<uint32_t>(ordinal), out.uuid, total);
+  out.limit = options.budget.limit(static_cast<uint32_t>(ordinal), out.uuid, total);
   return true;
 }
 
-void Runtime::write_run_info(TextSink& out, const void* runtime) noexcept {
-  // Building a device's facts on the way is a change, but not one that anybody sees.
-  static_cast<Runtime*>(const_cast<void*>(runtime))->put_run_info(out);
-}
-
-void Runtime::put_run_info(TextSink& out) noexcept {
+void put_run_info(TextSink& out, const DriverApi& driver, const Options& options, std::string_view folder) noexcept {
   utsname host{};
   uname(&host);
   int driver_version = 0;
-  if (driver_.cuDriverGetVersion != nullptr) {
-    driver_.cuDriverGetVersion(&driver_version);
+  if (driver.cuDriverGetVersion != nullptr) {
+    driver.cuDriverGetVersion(&driver_version);
   }
   out.put("{\"format\": ").decimal(kFormatVersion);
   put_key(out, "program");
@@ -146,7 +142,7 @@ void Runtime::put_run_info(TextSink& out) noexcept {
   put_key(out, "parent");
   out.decimal(static_cast<uint64_t>(getppid()));
   put_key(out, "folder");
-  put_string(out, folder_text_);
+  put_string(out, folder);
   put_key(out, "host");
   put_string(out, host.nodename);
   put_key(out, "start_ns");
@@ -155,10 +151,13 @@ void Runtime::put_run_info(TextSink& out) noexcept {
   out.decimal(static_cast<uint64_t>(driver_version));
   put_key(out, "gpus");
   out.put('[');
-  int count = devices_.count(driver_);
+  int count = 0;
+  if (driver.cuDeviceGetCount == nullptr || driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) {
+    count = 0;
+  }
   for (int i = 0; i < count && static_cast<size_t>(i) < kMaxDevices; ++i) {
     DeviceFacts facts;
-    if (read_facts(i, facts)) {
+    if (read_device_facts(driver, options, i, facts)) {
       out.put(i == 0 ? "" : ",\n  ").put("{\"ordinal\": ").decimal(static_cast<uint64_t>(i)).put(", \"uuid\": ");
       put_string(out, facts.uuid);
       out.put(", \"name\": ");
@@ -174,11 +173,11 @@ void Runtime::put_run_info(TextSink& out) noexcept {
   }
   out.put(']');
   put_key(out, "options");
-  std::string_view options[sizeof kOptions / sizeof kOptions[0]];
-  for (size_t i = 0; i < sizeof options / sizeof options[0]; ++i) {
-    options[i] = kOptions[i].name;
+  std::string_view names[sizeof kOptions / sizeof kOptions[0]];
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    names[i] = kOptions[i].name;
   }
-  put_variables(out, options);
+  put_variables(out, names);
   put_key(out, "environment");
   put_variables(out, kFrameworkVariables);
   out.put("}\n");

@@ -11,6 +11,7 @@
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
+#include "runtime/run_info.h"
 
 namespace xlog {
 
@@ -35,6 +36,11 @@ void say_options() noexcept {
 }
 
 }  // namespace
+
+void Runtime::write_run_info(TextSink& out, const void* runtime) noexcept {
+  const auto* self = static_cast<const Runtime*>(runtime);
+  put_run_info(out, self->driver_, self->options_, self->folder_text_);
+}
 
 Runtime* Runtime::get() noexcept {
   Runtime* runtime = the_runtime.load(std::memory_order_acquire);
@@ -92,7 +98,7 @@ NativeDevice* Runtime::device(int ordinal) noexcept {
     return found;
   }
   DeviceFacts facts;  // asked outside the lock: these are driver calls
-  if (!read_facts(ordinal, facts)) {
+  if (!read_device_facts(driver_, options_, ordinal, facts)) {
     return nullptr;
   }
   LockGuard guard(lock_);

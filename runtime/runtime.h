@@ -90,9 +90,7 @@ class Runtime {
   void allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept;
   void ended_unseen(const DeviceBlock& block) noexcept;
   void forget_context(CUcontext context) noexcept;
-  bool read_facts(int ordinal, DeviceFacts& out) noexcept;
   static void write_run_info(TextSink& out, const void* runtime) noexcept;
-  void put_run_info(TextSink& out) noexcept;
 
   enum class Phase : uint8_t { fresh, ready, refused };
 

@@ -78,14 +78,18 @@ bool Recorder::ensure_open() noexcept {
   }
   State state = state_.load(std::memory_order_acquire);
   bool opened = false;
+  LogFailure header = LogFailure::none;
   if (state == State::untouched) {
     LockGuard guard(lock_);
     state = state_.load(std::memory_order_relaxed);
     if (state == State::untouched) {
-      opened = open_locked();
+      opened = open_locked(header);
       state = opened ? State::open : State::failed;
       state_.store(state, std::memory_order_release);
     }
+  }
+  if (header != LogFailure::none) {
+    count_lost(header);
   }
   if (opened) {
     write_run_info();  // asks the driver: not under the lock
@@ -93,7 +97,7 @@ bool Recorder::ensure_open() noexcept {
   return state == State::open;
 }
 
-bool Recorder::open_locked() noexcept {
+bool Recorder::open_locked(LogFailure& header_failure) noexcept {
   utsname host{};
   uname(&host);
   PathFacts facts{.pid = static_cast<uint64_t>(getpid()),
@@ -137,12 +141,9 @@ bool Recorder::open_locked() noexcept {
   Text<512> header;
   put_header(header);
   LogPlace place;
-  LogFailure failure = file_.claim(header.size(), place);
-  if (failure == LogFailure::none) {
+  header_failure = file_.claim(header.size(), place);
+  if (header_failure == LogFailure::none) {
     file_.fill(place, header.view(), {}, {});
-  }
-  if (failure != LogFailure::none) {
-    count_lost(failure);
   }
   return true;
 }

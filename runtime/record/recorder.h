@@ -66,13 +66,15 @@ class Recorder {
   // End mark; cuts the file to its length. Rows may still follow.
   void begin_exit() noexcept;
 
+  // The log could not be opened: nothing is written.
+  [[nodiscard]] bool failed() const noexcept { return state_.load(std::memory_order_relaxed) == State::failed; }
   [[nodiscard]] uint64_t lost_rows() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
  private:
   enum class State : uint8_t { untouched, open, failed };
 
   bool ensure_open() noexcept;
-  bool open_locked() noexcept;
+  bool open_locked(LogFailure& header_failure) noexcept;
   void write_run_info() noexcept;
   bool claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept;
   void stamp(Event& event) noexcept;

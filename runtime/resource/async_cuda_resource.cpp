@@ -99,7 +99,7 @@ Status AsyncCudaResource::allocate(const AllocationRequest& request, DeviceBlock
   if (stream == nullptr) {
     return Status::stream_misuse("unknown stream");
   }
-  if (deferred_count_.load(std::memory_order_relaxed) != 0) {
+  if (deferred_.size() != 0) {
     static_cast<void>(free_deferred(kLookAt));
   }
   DeviceContext::Scope scope(streams_.context());
@@ -162,11 +162,8 @@ Status AsyncCudaResource::release(uint64_t ptr, StreamId stream, uint64_t bytes,
     return Status::from(CUDA_ERROR_OUT_OF_MEMORY, "no host memory");
   }
   *node = {.ptr = ptr, .cost = bytes, .stream = stream, .uses = uses, .next = nullptr};
-  LockGuard guard(deferred_lock_);
-  *deferred_last_ = node;
-  deferred_last_ = &node->next;
-  deferred_count_.fetch_add(1, std::memory_order_relaxed);
   deferred_bytes_.fetch_add(bytes, std::memory_order_acq_rel);
+  deferred_.push(node);
   return {};
 }
 
@@ -198,46 +195,29 @@ Status AsyncCudaResource::deallocate(DeviceBlock& block, const FreeRequest&) noe
     return status;
   }
   block.state = BlockState::retired;
-  if (deferred_count_.load(std::memory_order_relaxed) != 0) {
+  if (deferred_.size() != 0) {
     static_cast<void>(free_deferred(kLookAt));
   }
   return {};
 }
 
-// Those at the front are looked at; the ones that must still wait go to the back, so that one slow stream does not hide
-// what others have finished.
 Status AsyncCudaResource::free_deferred(size_t most) noexcept {
   Status first;
-  for (size_t looked = 0; looked < most; ++looked) {
-    Deferred* node = nullptr;
-    {
-      LockGuard guard(deferred_lock_);
-      node = deferred_first_;
-      if (node == nullptr) {
-        return first;
-      }
-      deferred_first_ = node->next;
-      if (deferred_first_ == nullptr) {
-        deferred_last_ = &deferred_first_;
-      }
-      node->next = nullptr;
+  deferred_.look(most, [&](Deferred* node) {
+    if (!uses_done(streams_, node->uses)) {
+      return false;
     }
-    bool done = uses_done(streams_, node->uses);
-    CUresult result = done ? free_now(node->ptr, node->stream, node->cost) : CUDA_SUCCESS;
-    if (done && result == CUDA_SUCCESS) {
-      notes_.put(node->uses);
-      deferred_count_.fetch_sub(1, std::memory_order_relaxed);
-      deferred_bytes_.fetch_sub(node->cost, std::memory_order_acq_rel);
-      deferred_nodes_.put(node);
-      continue;
+    CUresult result = free_now(node->ptr, node->stream, node->cost);
+    if (result != CUDA_SUCCESS) {
+      first = first.ok() ? Status::from(result) : first;
+      return false;
     }
-    if (first.ok()) {
-      first = Status::from(result);
-    }
-    LockGuard guard(deferred_lock_);
-    *deferred_last_ = node;
-    deferred_last_ = &node->next;
-  }
+    notes_.put(node->uses);
+    deferred_bytes_.fetch_sub(node->cost, std::memory_order_acq_rel);
+    node->next = nullptr;
+    deferred_nodes_.put(node);
+    return true;
+  });
   return first;
 }
 
@@ -255,7 +235,7 @@ Status AsyncCudaResource::reap_pending(const ReapGoal& goal) noexcept {
   uint64_t deadline = steady_time() + goal.patience_ns;
   uint64_t freed = 0;
   for (timespec nap{.tv_sec = 0, .tv_nsec = 10'000};;) {
-    Status status = free_deferred(deferred_count_.load(std::memory_order_relaxed));
+    Status status = free_deferred(deferred_.size());
     collect_frees(freed);
     if (status.ok()) {
       status = streams_.fault();

@@ -14,6 +14,7 @@
 #include "runtime/resource/direct_cuda_resource.h"
 #include "runtime/resource/memory_resource.h"
 #include "runtime/resource/ordered_frees.h"
+#include "runtime/resource/waiting_queue.h"
 
 namespace xlog {
 
@@ -34,7 +35,9 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
   [[nodiscard]] int device_ordinal() const noexcept override { return streams_.device_ordinal(); }
   [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return outstanding_.load(std::memory_order_acquire); }
-  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return frees_.total() + deferred_bytes_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept override {
+    return frees_.total() + deferred_bytes_.load(std::memory_order_acquire);
+  }
   Status reap_pending(const ReapGoal& goal) noexcept override;
   uint64_t take_released() noexcept override { return released_.exchange(0, std::memory_order_acq_rel); }
   uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
@@ -45,8 +48,8 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override;
 
   struct Leaks {
-    size_t blocks = 0;           // live when the resource was shut down
-    uint64_t bytes = 0;          // of these
+    size_t blocks = 0;             // live when the resource was shut down
+    uint64_t bytes = 0;            // of these
     uint64_t unsettled_bytes = 0;  // whose free did not come due within the patience
   };
   // Refuses allocations from now on, frees what is live after its uses, and waits for the frees. The first call does it;
@@ -93,10 +96,7 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   AddressMap<Live> live_{};
   OrderedFrees frees_{streams_};
   Slab<Deferred> deferred_nodes_{};
-  Lock deferred_lock_{};
-  Deferred* deferred_first_ = nullptr;
-  Deferred** deferred_last_ = &deferred_first_;
-  std::atomic<size_t> deferred_count_{0};
+  WaitingQueue<Deferred> deferred_{};
   std::atomic<uint64_t> deferred_bytes_{0};
   Leaks leaks_{};
 };

@@ -10,8 +10,7 @@ CUresult NativeResource::allocate_plain(const AllocationRequest& request, CUdevi
   if (request.kind != Kind::pitch) {
     return driver_.cuMemAlloc_v2(&ptr, request.bytes);
   }
-  CUresult result =
-      driver_.cuMemAllocPitch_v2(&ptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
+  CUresult result = driver_.cuMemAllocPitch_v2(&ptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
   if (result == CUDA_SUCCESS) {
     bytes = *request.pitch_out * request.height;
   }
@@ -68,8 +67,7 @@ Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request
   if (request.ordered && tracks_pending_) {
     CUcontext current = nullptr;
     driver_.cuCtxGetCurrent(&current);
-    PendingFrees::Where there{
-        .stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
+    PendingFrees::Where there{.stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
     if (pending_.add(there, bytes, steady_time()) == 0) {
       block.state = BlockState::retired;
       return {};

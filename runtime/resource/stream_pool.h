@@ -55,6 +55,11 @@ class StreamPool {
   // The CUstream of an id; nullptr when it is none of this pool. The default stream is CU_STREAM_LEGACY.
   [[nodiscard]] CUstream resolve(StreamId id) const noexcept;
 
+  // The id at an index, whether or not it is given out.
+  [[nodiscard]] StreamId id_at(size_t index) const noexcept {
+    return index == 0 ? kDefaultStream : StreamId{number_ << StreamId::kIndexBits | static_cast<uint32_t>(index)};
+  }
+
   // What follows takes ids that resolve.
 
   // All work enqueued on the stream before this call.
@@ -90,8 +95,8 @@ class StreamPool {
     CUstream handle;
     std::atomic<Tick> submitted;
     std::atomic<Tick> completed;
-    std::atomic<Tick>* waited;  // by stream: this one runs after that tick of it
-    alignas(64) Lock lock;      // of what follows; held while an event is recorded or asked
+    std::atomic<Tick>* waited;            // by stream: this one runs after that tick of it
+    alignas(64) Lock lock;                // of what follows; held while an event is recorded or asked
     Recorded recorded[kEventsPerStream];  // oldest first: the first `outstanding` are in use
     size_t outstanding;
   };
@@ -101,6 +106,7 @@ class StreamPool {
   CUresult covering(Timeline& line, Tick tick, Recorded& out) noexcept;
   void retire_done(Timeline& line) noexcept;
   void note_fault(CUresult result) noexcept;
+  void look_at_stream(Timeline& line) noexcept;
 
   DeviceContext context_;
   const DriverApi& driver_;

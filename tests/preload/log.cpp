@@ -203,6 +203,18 @@ BOOST_AUTO_TEST_CASE(the_largest_log_is_kept_to) {
   BOOST_TEST(report.rows + report.lost == 40000 + 1);  // and the end mark, lost too
 }
 
+// Not even the header fits: the program must not notice.
+BOOST_AUTO_TEST_CASE(a_log_without_room_for_its_header) {
+  for (const char* most : {"0K", "1B"}) {
+    TempFolder folder;
+    Outcome ours = run({"timeout", "20", "env", "LD_PRELOAD=" + build_folder() + "/libxlog.so", "XLOG_LOG=" + (folder / "x.csv"),
+                        std::string("XLOG_LOG_MAX=") + most, program("threads"), "2", "500"});
+    BOOST_TEST(ours.status == 0);
+    BOOST_TEST(ours.out == "allocations 2000\n");
+    BOOST_TEST(ours.err.find("XLOG_LOG_MAX reached; later rows are only counted") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_fifo_is_written_as_it_is) {
   TempFolder folder;
   Outcome ours = run({"bash", "-c",

@@ -136,6 +136,13 @@ SIM_EXPORT const char* xlog_sim_last_call() {
   return copy.c_str();
 }
 
+// For tests: another schedule from now on, in which each stream has a pace of its own.
+SIM_EXPORT void xlog_sim_seed(unsigned seed) {
+  std::lock_guard guard(Driver::get().lock);
+  Driver::get().random.seed(seed);
+  Driver::get().pace_seed = seed;
+}
+
 // For tests: faults from now on, as in XLOG_SIM_FAIL.
 SIM_EXPORT void xlog_sim_set_faults(const char* text) {
   std::lock_guard guard(Driver::get().lock);

@@ -97,8 +97,10 @@ struct Pool {
     uint64_t ptr;
     size_t bytes;
     Stream* stream;
+    uint64_t free;  // which one: the range may be taken and freed again before this one is reached
     bool done;
   };
+  uint64_t frees = 0;
   std::vector<Returned> returned;  // freed in a stream: its own may have it at once
   uint64_t used = 0;
   uint64_t used_high = 0;
@@ -134,6 +136,7 @@ struct Driver {
   uint64_t next_operation = 1;
   uint64_t next_stream_id = 1;
   std::minstd_rand random;
+  unsigned pace_seed = 0;
   std::string last_call;
 
   static Driver& get();

@@ -17,7 +17,7 @@ uint64_t take_returned(Pool& pool, size_t bytes, Stream* stream) {
       uint64_t ptr = piece.ptr;
       // What is behind the free in its stream runs after it, so the rest of the piece is free to be split off then.
       if (piece.bytes > bytes) {
-        pool.returned.push_back({ptr + bytes, piece.bytes - bytes, stream, false});
+        pool.returned.push_back({ptr + bytes, piece.bytes - bytes, stream, piece.free, false});
       }
       pool.returned.erase(pool.returned.begin() + static_cast<long>(i));
       return ptr;
@@ -108,15 +108,12 @@ void return_to_pool(const Block& block, Stream* stream) {
     pool.pieces.add(block.ptr, block.taken);
     return;
   }
-  pool.returned.push_back({block.ptr, block.taken, stream, false});
-  uint64_t ptr = block.ptr;
-  size_t bytes = block.taken;
+  uint64_t number = ++pool.frees;
+  pool.returned.push_back({block.ptr, block.taken, stream, number, false});
   Pool* at = &pool;
-  enqueue(*stream, [at, ptr, bytes, stream] {
-    for (auto& piece : at->returned) {  // unless its stream has taken it again
-      if (piece.ptr >= ptr && piece.ptr < ptr + bytes && piece.stream == stream) {
-        piece.done = true;
-      }
+  enqueue(*stream, [at, number] {
+    for (auto& piece : at->returned) {  // what its stream has not taken again
+      piece.done = piece.done || piece.free == number;
     }
     return true;
   });

@@ -18,6 +18,7 @@ suite() {  # suite NAME COMMAND...: a Boost.Test program; each test case counts
   fi
 }
 suite unit "$build/unit_tests"
+suite stack env LD_LIBRARY_PATH="$build/sim" "$build/stack_tests"
 suite preload "$build/preload_tests"
 if "$(dirname "$0")/lint.sh" "$build" binary > "$build/lint.log" 2>&1; then passed=$((passed + 1)); echo "lint: the library is what it says it is"
 else failed=$((failed + 1)); cat "$build/lint.log"; fi

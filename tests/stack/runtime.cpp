@@ -1,0 +1,366 @@
+// XlogDeviceRuntime and LaunchRecorder: who gets one, what they forward, and every way to hold the protocol wrong.
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "runtime/library/launch_recorder.h"
+#include "tests/stack/harness.h"
+
+extern char** environ;
+using namespace stack_tests;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(Error)
+BOOST_TEST_DONT_PRINT_LOG_VALUE(BlockState)
+
+namespace {
+
+struct RuntimeFixture {
+  StreamPool streams{*Gpu::get().api, 0};
+  StreamId s = streams.acquire().id;
+  StreamId u = streams.acquire().id;
+  AsyncCudaResource async{streams};
+  DirectCudaResource direct{streams.context()};
+  XlogDeviceRuntime runtime = std::move(*XlogDeviceRuntime::with_resource(0, streams, async));
+  XlogDeviceRuntime untracked = std::move(*XlogDeviceRuntime::with_resource(0, streams, direct));
+  Current current{streams};
+
+  RuntimeFixture() { Gpu::get().seed(0); }
+  DeviceBlock allocate(size_t bytes, StreamId on) {
+    ResourceResult<DeviceBlock> result = runtime.allocate(bytes, on);
+    BOOST_REQUIRE(result.ok());
+    return std::move(*result);
+  }
+};
+using Mode = LaunchRecorder::Mode;
+
+// This test program again, for one test case, in processes of its own that run at the same time.
+std::vector<int> run_children(const char* test, int count, const std::vector<std::string>& more = {}) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    std::string filter = std::string("--run_test=") + test;
+    std::string seed = "XLOG_STACK_CHILD=" + std::to_string(42 + i);
+    std::vector<char*> environment;
+    for (char** at = environ; *at != nullptr; ++at) {
+      environment.push_back(*at);
+    }
+    environment.push_back(seed.data());
+    for (const std::string& each : more) {
+      environment.push_back(const_cast<char*>(each.c_str()));
+    }
+    environment.push_back(nullptr);
+    char self[] = "/proc/self/exe";
+    char quiet[] = "--log_level=error";
+    char* arguments[] = {self, filter.data(), quiet, nullptr};
+    pid_t child = 0;
+    BOOST_REQUIRE(posix_spawn(&child, self, nullptr, nullptr, arguments, environment.data()) == 0);
+    children.push_back(child);
+  }
+  std::vector<int> results;
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    results.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  return results;
+}
+const char* child_seed() { return getenv("XLOG_STACK_CHILD"); }
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(parts_of_one_device, RuntimeFixture) {
+  BOOST_TEST((XlogDeviceRuntime::with_resource(1, streams, async).status().error == Error::driver));
+  StreamPool nowhere(*Gpu::get().api, 99);
+  BOOST_TEST((XlogDeviceRuntime::with_resource(99, nowhere, async).status().error == Error::driver));
+  XlogDeviceRuntime nothing;
+  BOOST_TEST((nothing.allocate(64).status().error == Error::stream_misuse));
+  BOOST_TEST((nothing.reap_pending().error == Error::stream_misuse));
+  BOOST_TEST(!nothing.supports_block_use_tracking());
+}
+
+BOOST_AUTO_TEST_CASE(ordinals_that_are_none) {
+  for (int ordinal : {-1, 16, 1000}) {
+    BOOST_TEST(XlogDeviceRuntime::try_get(ordinal).status().code == CUDA_ERROR_INVALID_DEVICE);
+  }
+  BOOST_TEST(!XlogDeviceRuntime::try_get(15).ok());
+}
+
+// Cold start: in a process that has done nothing yet, 8 threads ask for the runtime at once, and get the same one.
+BOOST_AUTO_TEST_CASE(child_cold_start) {
+  if (child_seed() == nullptr) {
+    return;
+  }
+  std::atomic<int> ready{0};
+  std::vector<XlogDeviceRuntime*> seen(8);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      ++ready;
+      while (ready < 8) {
+      }
+      ResourceResult<XlogDeviceRuntime*> got = XlogDeviceRuntime::try_get(0);
+      seen[t] = got.ok() ? got.value() : nullptr;
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  for (XlogDeviceRuntime* each : seen) {
+    BOOST_TEST(each == seen[0]);
+  }
+  BOOST_REQUIRE(seen[0] != nullptr);
+  XlogDeviceRuntime& runtime = *seen[0];
+  BOOST_TEST(runtime.supports_block_use_tracking());
+  ResourceResult<DeviceBlock> block = runtime.allocate(4096);
+  BOOST_REQUIRE(block.ok());
+  BOOST_TEST(runtime.deallocate(*block).ok());
+}
+
+BOOST_AUTO_TEST_CASE(cold_start_race) {
+  if (child_seed() != nullptr) {
+    return;
+  }
+  for (int result : run_children("child_cold_start", 4)) {
+    BOOST_TEST(result == 0);
+  }
+}
+
+// What the options install, and a first attempt that failed.
+BOOST_AUTO_TEST_CASE(child_options) {
+  if (child_seed() == nullptr) {
+    return;
+  }
+  const char* expected = getenv("XLOG_STACK_EXPECT");
+  if (std::string_view(expected) == "refused") {
+    BOOST_TEST(XlogDeviceRuntime::try_get(0).status().code == CUDA_ERROR_INVALID_VALUE);
+    return;
+  }
+  if (Gpu::get().simulated()) {  // tried again, not remembered
+    Gpu::get().sim_faults("cuDevicePrimaryCtxRetain:1:2");
+    BOOST_TEST(XlogDeviceRuntime::try_get(0).status().code == CUDA_ERROR_OUT_OF_MEMORY);
+    Gpu::get().sim_faults("");
+  }
+  ResourceResult<XlogDeviceRuntime*> got = XlogDeviceRuntime::try_get(0);
+  BOOST_REQUIRE(got.ok());
+  XlogDeviceRuntime& runtime = *got.value();
+  BOOST_TEST(runtime.supports_block_use_tracking() == (std::string_view(expected) == "async"));
+  BudgetSnapshot budget;
+  BOOST_TEST(runtime.resource().budget_snapshot(budget));
+  BOOST_TEST(budget.limit == uint64_t{64} << 20);
+  BOOST_TEST((runtime.allocate(100 << 20).status().error == Error::out_of_budget));
+}
+
+BOOST_AUTO_TEST_CASE(the_stack_from_the_options) {
+  if (child_seed() != nullptr) {
+    return;
+  }
+  auto one = [](std::vector<std::string> more) { return run_children("child_options", 1, more)[0]; };
+  BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_STACK_EXPECT=async"}) == 0);
+  BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_BACKEND=direct", "XLOG_STACK_EXPECT=direct"}) == 0);
+  BOOST_TEST(one({"XLOG_BUDGET=64 quarks", "XLOG_STACK_EXPECT=refused"}) == 0);
+  if (Gpu::get().simulated()) {
+    BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_SIM_NO_POOLS=1", "XLOG_STACK_EXPECT=direct"}) == 0);
+  }
+}
+
+// One of 16 processes that run at the same time, each with a seed of its own: 8 threads share the process's runtime, use
+// blocks on streams of their own and of others, and check what they read. Nothing is outstanding at the end.
+BOOST_AUTO_TEST_CASE(child_many_processes) {
+  if (child_seed() == nullptr) {
+    return;
+  }
+  auto seed = static_cast<unsigned>(atoi(child_seed()));
+  ResourceResult<XlogDeviceRuntime*> got = XlogDeviceRuntime::try_get(0);
+  BOOST_REQUIRE(got.ok());
+  XlogDeviceRuntime& runtime = *got.value();
+  Gpu::get().seed(seed);
+  std::atomic<int> wrong{0};
+  std::vector<StreamId> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(runtime.streams().acquire().id);
+  }
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      Current current(runtime.streams());
+      std::minstd_rand random(seed * 8 + t);
+      for (int i = 0; i < 32; ++i) {
+        ResourceResult<DeviceBlock> block = runtime.allocate(64 + random() % 65536, ids[t]);
+        if (!block.ok()) {
+          ++wrong;
+          continue;
+        }
+        StreamId other = ids[random() % ids.size()];
+        auto value = static_cast<unsigned char>(random());
+        LaunchRecorder writing(other, Mode::strict);
+        writing.write(&*block);
+        wrong += writing.preflight(runtime).ok() ? 0 : 1;
+        fill(runtime.streams(), other, *block, value);
+        wrong += writing.commit(runtime).ok() ? 0 : 1;
+        std::vector<unsigned char> read(block->bytes);
+        LaunchRecorder reading(ids[t], Mode::strict);
+        reading.read(&*block);
+        wrong += reading.preflight(runtime).ok() ? 0 : 1;
+        wrong += Gpu::get().to_host(read.data(), block->ptr, read.size(), runtime.streams().resolve(ids[t])) == CUDA_SUCCESS ? 0 : 1;
+        wrong += reading.commit(runtime).ok() ? 0 : 1;
+        wrong += runtime.deallocate(*block).ok() ? 0 : 1;
+        wrong += runtime.wait_for_stream(ids[t]).ok() ? 0 : 1;
+        wrong += all_are(read, value) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  BOOST_TEST(wrong == 0);
+  for (StreamId id : ids) {
+    sync(runtime.streams(), id);
+  }
+  BOOST_TEST(runtime.reap_pending(ReapGoal{.patience_ns = 5'000'000'000}).ok());
+  BOOST_TEST(runtime.bytes_outstanding() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(sixteen_processes_at_once) {
+  if (child_seed() != nullptr) {
+    return;
+  }
+  for (int result : run_children("child_many_processes", 16)) {
+    BOOST_TEST(result == 0);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(first_use, RuntimeFixture) {
+  DeviceBlock block = allocate(4096, s);
+  BOOST_TEST(runtime.prepare_first_use(&block, u, Access::write).ok());
+  fill(streams, u, block, 7);
+  BOOST_TEST(runtime.finish_first_use(&block, u, Access::write).ok());
+  BOOST_TEST((runtime.prepare_first_use(nullptr, u, Access::write).error == Error::stream_misuse));
+  BOOST_TEST((runtime.finish_first_use(nullptr, u, Access::write).error == Error::stream_misuse));
+  BOOST_TEST(runtime.deallocate(block).ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_launch_is_ordered_against_all_uses, RuntimeFixture) {
+  for (unsigned round = 1; round <= 64; ++round) {
+    Gpu::get().seed(round);
+    DeviceBlock in = allocate(4096, s);
+    DeviceBlock out = allocate(4096, u);
+    LaunchRecorder first(s, Mode::strict);
+    first.write(&in);
+    BOOST_TEST(first.preflight(runtime).ok());
+    fill(streams, s, in, 0x11);
+    BOOST_TEST(first.commit(runtime).ok());
+
+    LaunchRecorder second(u, Mode::strict);
+    second.read(&in);
+    second.write(&out);
+    second.write(&in);  // the same block once more: read and write
+    BOOST_TEST(second.preflight(runtime).ok());
+    fill(streams, u, out, 0x22);
+    fill(streams, u, in, 0x33);
+    BOOST_TEST(second.commit(runtime).ok());
+
+    LaunchRecorder third(s, Mode::permissive);
+    third.read_write(&in);
+    third.read(nullptr);
+    BOOST_TEST(third.preflight(runtime).ok());
+    fill(streams, s, in, 0x44);
+    BOOST_TEST(third.commit(runtime).ok());
+    sync(streams, s);
+    BOOST_TEST(all_are(read_now(in), 0x44));
+    BOOST_TEST(runtime.deallocate(in).ok());
+    BOOST_TEST(runtime.deallocate(out).ok());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(every_way_to_hold_it_wrong, RuntimeFixture) {
+  DeviceBlock block = allocate(4096, s);
+  auto misuse = [](const Status& status) { return status.error == Error::stream_misuse; };
+  {  // a buffer that is no block, strictly
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.read(nullptr);
+    BOOST_TEST(misuse(recorder.preflight(runtime)));
+    BOOST_TEST(misuse(recorder.commit(runtime)));
+  }
+  {  // never preflighted
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.read(&block);
+    BOOST_TEST(misuse(recorder.commit(runtime)));
+  }
+  {  // nothing to order
+    LaunchRecorder recorder(u, Mode::strict);
+    BOOST_TEST(recorder.commit(runtime).ok());
+    BOOST_TEST(misuse(recorder.commit(runtime)));
+  }
+  {  // registered too late
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.read(&block);
+    BOOST_TEST(recorder.preflight(runtime).ok());
+    BOOST_TEST(misuse(recorder.preflight(runtime)));
+    recorder.write(&block);
+    BOOST_TEST(misuse(recorder.commit(runtime)));
+  }
+  {  // another runtime
+    XlogDeviceRuntime other = std::move(*XlogDeviceRuntime::with_resource(0, streams, async));
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.read(&block);
+    BOOST_TEST(recorder.preflight(runtime).ok());
+    BOOST_TEST(misuse(recorder.commit(other)));
+  }
+  {  // a runtime that does not track
+    LaunchRecorder recorder(u, Mode::permissive);
+    recorder.read(&block);
+    BOOST_TEST(misuse(recorder.preflight(untracked)));
+    LaunchRecorder empty(u, Mode::permissive);
+    BOOST_TEST(empty.preflight(untracked).ok());
+  }
+  {  // a stream that is none
+    LaunchRecorder recorder(StreamId{UINT32_MAX}, Mode::strict);
+    recorder.read(&block);
+    BOOST_TEST(misuse(recorder.preflight(runtime)));
+  }
+  BOOST_TEST(runtime.deallocate(block).ok());
+  BOOST_TEST(runtime.reap_pending(ReapGoal{.patience_ns = 2'000'000'000}).ok());
+  BOOST_TEST(runtime.bytes_outstanding() == 0);
+}
+
+// A block that ends between preflight and commit: the launched work is waited for, and the error is told.
+BOOST_FIXTURE_TEST_CASE(a_commit_that_fails_leaves_nothing_unprotected, RuntimeFixture) {
+  DeviceBlock a = allocate(4096, s);
+  DeviceBlock b = allocate(4096, s);
+  LaunchRecorder recorder(u, Mode::strict);
+  recorder.write(&a);
+  recorder.write(&b);
+  BOOST_TEST(recorder.preflight(runtime).ok());
+  fill(streams, u, b, 1);
+  BOOST_TEST(runtime.deallocate(a).ok());
+  BOOST_TEST((recorder.commit(runtime).error == Error::use_after_free));
+  BOOST_TEST(Gpu::get().api->cuStreamQuery(handle(streams, u)) == CUDA_SUCCESS);
+  BOOST_TEST(async.pending_use_count(b.ptr) == 1);
+  BOOST_TEST(runtime.deallocate(b).ok());
+}
+
+// A preflight of which the second block fails undoes the first; a recorder that is dropped is closed.
+BOOST_FIXTURE_TEST_CASE(a_launch_that_does_not_happen, RuntimeFixture) {
+  DeviceBlock a = allocate(4096, s);
+  DeviceBlock gone = allocate(4096, s);
+  {
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.write(&a);
+    recorder.write(&gone);
+    BOOST_TEST(runtime.deallocate(gone).ok());
+    BOOST_TEST((recorder.preflight(runtime).error == Error::use_after_free));
+  }
+  {
+    LaunchRecorder recorder(u, Mode::strict);
+    recorder.write(&a);
+    BOOST_TEST(recorder.preflight(runtime).ok());
+  }
+  BOOST_TEST(runtime.deallocate(a).ok());
+  BOOST_TEST(becomes_idle(streams, u));
+  BOOST_TEST(runtime.reap_pending(ReapGoal{.patience_ns = 2'000'000'000}).ok());
+  BOOST_TEST(runtime.bytes_outstanding() == 0);
+}
