@@ -24,7 +24,7 @@ SAN := $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE))
 
 CXXFLAGS ?= -O2 -g
 WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
-COMMON   := -std=c++20 $(WARN) -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(SAN)
+COMMON   := -std=c++20 $(WARN) -D__CUDA_API_VERSION_INTERNAL -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(SAN)
 # What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
@@ -38,6 +38,7 @@ UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
 STACK_SRC   := $(wildcard tests/stack/*.cpp)
 PROGRAM_SRC := $(wildcard tests/programs/*.cpp)
+LINKED_SRC  := $(wildcard tests/programs/stack/*.cpp)
 PLUGIN_SRC  := $(wildcard tests/programs/plugins/*.cpp)
 BENCH_SRC   := $(wildcard tests/bench/bench_*.cpp)
 
@@ -47,9 +48,9 @@ SHIM_OBJ    := $(call obj,$(SHIM_SRC))
 GEN         := $(B)/gen/cuda_results.inc
 UNWIND_LIB  := $(if $(filter libunwind,$(UNWIND)),build/libunwind/libunwind.a)
 
-PROGRAMS := $(patsubst tests/programs/%.cpp,$(B)/programs/%,$(PROGRAM_SRC))
+PROGRAMS := $(patsubst tests/programs/%.cpp,$(B)/programs/%,$(PROGRAM_SRC) $(LINKED_SRC))
 PLUGINS  := $(patsubst tests/programs/plugins/%.cpp,$(B)/programs/plugins/%.so,$(PLUGIN_SRC))
-BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC))
+BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC)) $(B)/bench/bench_stack
 SIM      := $(B)/sim/libcuda.so.1
 NOOP     := $(B)/noop/libcuda.so.1
 TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
@@ -106,9 +107,10 @@ $(B)/obj/%.S.o: %.S
 	@mkdir -p $(@D)
 	$(Q)$(CC) -fPIC -c $< -o $@
 
-$(B)/libxlog_runtime.a: $(RUNTIME_OBJ)
+# With the unwinder in it: a program needs no other library.
+$(B)/libxlog_runtime.a: $(RUNTIME_OBJ) $(UNWIND_LIB)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && printf '%s\n' 'CREATE $@' $(addprefix 'ADDLIB ,$(addsuffix ',$(UNWIND_LIB))) $(patsubst %,'ADDMOD %',$(RUNTIME_OBJ)) SAVE END | $(AR) -M
 
 # -Bsymbolic: the address that stands for an entry of ours is ours, also when another interposer stands in front.
 $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
@@ -118,7 +120,7 @@ $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
-$(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+$(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(SAN)
 
@@ -142,6 +144,13 @@ $(B)/programs/%: $(B)/obj/tests/programs/%.cpp.o $(SIM)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -pthread -rdynamic -o $@ $< -Wl,--as-needed -L$(B)/sim -lcuda
+# Programs that link the runtime too; the driver is the toolkit's stub.
+# They read cuda.h as any program does.
+$(call obj,$(LINKED_SRC)): FLAGS = $(filter-out -D__CUDA_API_VERSION_INTERNAL,$(HOST))
+$(B)/programs/stack/%: $(B)/obj/tests/programs/stack/%.cpp.o $(B)/libxlog_runtime.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -pthread -rdynamic -o $@ $^ -L$(CUDA_HOME)/lib64/stubs -lcuda -ldl
 $(B)/programs/plugins/%.so: $(B)/obj/tests/programs/plugins/%.cpp.o $(SIM)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -151,18 +160,24 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.cpp.o $(NOOP)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -pthread -o $@ $< -L$(B)/noop -lcuda -ldl
 
+$(call obj,tests/bench/stack/bench_stack.cpp): FLAGS = $(HOST)
+$(B)/bench/bench_stack: $(B)/obj/tests/bench/stack/bench_stack.cpp.o $(B)/libxlog_runtime.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -pthread -o $@ $^ -ldl
+
 BOOST := -lboost_unit_test_framework
 $(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN_LINK
 TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
-$(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+$(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
 # Runs on whichever driver is found, so it travels without Boost's library.
 $(call obj,$(STACK_SRC)): FLAGS = $(HOST)
-$(B)/stack_tests: $(call obj,$(STACK_SRC)) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+$(B)/stack_tests: $(call obj,$(STACK_SRC)) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -rdynamic -o $@ $^ -ldl $(SAN)
-$(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a $(UNWIND_LIB)
+$(B)/preload_tests: $(call obj,$(PRELOAD_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
 

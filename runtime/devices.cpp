@@ -1,5 +1,7 @@
 #include "runtime/devices.h"
 
+#include "runtime/base/driver_api.h"
+
 namespace xlog {
 
 bool Devices::Memory::find(const void* handle, int& device) const noexcept {

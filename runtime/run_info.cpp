@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/event.h"

@@ -1,7 +1,7 @@
 // What a run is: the object that becomes NAME.run.json.
 #pragma once
 
-#include "runtime/base/driver_api.h"
+#include "runtime/base/cuda_types.h"
 #include "runtime/base/options.h"
 #include "runtime/base/text.h"
 #include "runtime/device_facts.h"

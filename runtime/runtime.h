@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/driver_api.h"
 #include "runtime/base/options.h"
 #include "runtime/devices.h"
 #include "runtime/native_device.h"

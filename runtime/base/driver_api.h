@@ -4,9 +4,10 @@
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
-#define __CUDA_API_VERSION_INTERNAL  // ABI names as they are: no cuMemAlloc -> cuMemAlloc_v2 behind our back
+#error "driver_api.h needs cuda.h with the names of its ABI: compile with -D__CUDA_API_VERSION_INTERNAL"
 #endif
-#include <cuda.h>
+
+#include "runtime/base/cuda_types.h"
 
 namespace xlog {
 
@@ -19,8 +20,5 @@ struct DriverApi {
 #include "runtime/base/driver_calls.def"
 #undef XLOG_DRIVER_CALL
 };
-
-// `CUDA_ERROR_OUT_OF_MEMORY` and so on; `CUDA_ERROR_<n>` for a code that this build does not know.
-const char* result_name(CUresult result) noexcept;
 
 }  // namespace xlog

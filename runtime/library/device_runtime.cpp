@@ -1,5 +1,7 @@
 #include "runtime/library/device_runtime.h"
 
+#include "runtime/base/driver_api.h"
+
 #include "runtime/library/standard_stack.h"
 
 namespace xlog {
@@ -18,7 +20,8 @@ ResourceResult<XlogDeviceRuntime*> XlogDeviceRuntime::try_get(int ordinal) noexc
   return &stack.value()->runtime();
 }
 
-ResourceResult<XlogDeviceRuntime> XlogDeviceRuntime::with_resource(int ordinal, StreamPool& streams, DeviceMemoryResource& resource) noexcept {
+ResourceResult<XlogDeviceRuntime> XlogDeviceRuntime::with_resource(int ordinal, StreamPool& streams,
+                                                                   DeviceMemoryResource& resource) noexcept {
   if (!streams.status().ok()) {
     return streams.status();
   }
@@ -40,8 +43,7 @@ ResourceResult<DeviceBlock> XlogDeviceRuntime::allocate(size_t bytes, StreamId s
 
 ResourceResult<DeviceBlock> XlogDeviceRuntime::allocate(MemoryReservation& promise, size_t bytes, StreamId stream, AllocTag tag) noexcept {
   DeviceBlock block;
-  AllocationRequest request{
-      .bytes = bytes, .stream = stream, .tag = tag, .caller = __builtin_return_address(0), .reservation = &promise};
+  AllocationRequest request{.bytes = bytes, .stream = stream, .tag = tag, .caller = __builtin_return_address(0), .reservation = &promise};
   Status status = resource_ != nullptr ? resource_->allocate(request, block) : nothing();
   if (!status.ok()) {
     return status;

@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "runtime/base/driver_api.h"
+
 namespace xlog {
 
 namespace {

@@ -1,7 +1,7 @@
 // The CUDA driver, for a C++ program that links the runtime: the functions of the libcuda.so.1 that the system finds.
 #pragma once
 
-#include "runtime/base/driver_api.h"
+#include "runtime/base/cuda_types.h"
 
 namespace xlog {
 

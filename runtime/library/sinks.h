@@ -32,9 +32,9 @@ struct LogRecord {
   std::optional<uint64_t> bytes;
   std::optional<std::string> tag;
   std::optional<uint64_t> generation;
-  uint32_t thread_id = 0;           // the kernel's
-  uint64_t order_counter = 0;       // process-wide, in the order of emission, from 1
-  uint64_t timestamp_nanos = 0;     // since the epoch
+  uint32_t thread_id = 0;        // the kernel's
+  uint64_t order_counter = 0;    // process-wide, in the order of emission, from 1
+  uint64_t timestamp_nanos = 0;  // since the epoch
   LogResult result;
 
   static LogRecord from(const LogEntry& entry);

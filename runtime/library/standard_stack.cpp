@@ -9,7 +9,9 @@
 #include <mutex>
 #include <new>
 
+#include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/library/driver_loader.h"
 #include "runtime/run_info.h"
@@ -36,8 +38,7 @@ struct Shared {
       recorder->configure({.options = &options,
                            .folder = folder,
                            .program = program_invocation_short_name,
-                           .run_info = [](TextSink& out,
-                                          const void* self) noexcept { static_cast<const Shared*>(self)->put_info(out); },
+                           .run_info = [](TextSink& out, const void* self) noexcept { static_cast<const Shared*>(self)->put_info(out); },
                            .run_info_context = this});
     }
   }
@@ -93,6 +94,10 @@ ResourceResult<StandardStack*> StandardStack::build(int ordinal) noexcept {
   DeviceFacts facts;
   if (!read_device_facts(*driver, all.options, ordinal, facts)) {
     return Status::from(CUDA_ERROR_INVALID_DEVICE, "no such device");
+  }
+  all.recorder->allow();
+  if (all.options.log.size != 0 && all.options.backtrace != 0) {
+    warm_backtrace();
   }
   std::unique_ptr<StandardStack> built(new (std::nothrow) StandardStack(*driver, all.options, *all.recorder, ordinal, facts));
   if (built == nullptr) {

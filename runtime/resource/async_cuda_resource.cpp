@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "runtime/base/driver_api.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {

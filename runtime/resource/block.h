@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/base/driver_api.h"
+#include "runtime/base/cuda_types.h"
 #include "runtime/resource/types.h"
 
 namespace xlog {

@@ -1,5 +1,7 @@
 #include "runtime/resource/device_context.h"
 
+#include "runtime/base/driver_api.h"
+
 namespace xlog {
 
 DeviceContext::DeviceContext(const DriverApi& driver, int ordinal) noexcept : driver_(driver), ordinal_(ordinal) {
@@ -13,6 +15,19 @@ DeviceContext::DeviceContext(const DriverApi& driver, int ordinal) noexcept : dr
 DeviceContext::~DeviceContext() {
   if (context_ != nullptr) {
     driver_.cuDevicePrimaryCtxRelease_v2(ordinal_);
+  }
+}
+
+DeviceContext::Scope::Scope(const DeviceContext& context) noexcept : driver_(context.driver_) {
+  CUcontext current = nullptr;
+  pushed_ = (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != context.context_) &&
+            driver_.cuCtxPushCurrent_v2(context.context_) == CUDA_SUCCESS;
+}
+
+DeviceContext::Scope::~Scope() {
+  CUcontext popped = nullptr;
+  if (pushed_) {
+    driver_.cuCtxPopCurrent_v2(&popped);
   }
 }
 

@@ -24,17 +24,8 @@ class DeviceContext {
   // Current while it lives. Costs one cheap call where the context is current already.
   class Scope {
    public:
-    explicit Scope(const DeviceContext& context) noexcept : driver_(context.driver_) {
-      CUcontext current = nullptr;
-      pushed_ = (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != context.context_) &&
-                driver_.cuCtxPushCurrent_v2(context.context_) == CUDA_SUCCESS;
-    }
-    ~Scope() {
-      CUcontext popped = nullptr;
-      if (pushed_) {
-        driver_.cuCtxPopCurrent_v2(&popped);
-      }
-    }
+    explicit Scope(const DeviceContext& context) noexcept;
+    ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 

@@ -1,5 +1,7 @@
 #include "runtime/resource/direct_cuda_resource.h"
 
+#include "runtime/base/driver_api.h"
+
 namespace xlog {
 
 Status LiveBlock::check(const LiveBlock* entry, const DeviceBlock& block) noexcept {

@@ -1,7 +1,5 @@
 #include "runtime/resource/logging_resource.h"
 
-#include "runtime/base/thread.h"
-
 namespace xlog {
 
 namespace {
@@ -37,11 +35,11 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   LogEntry entry;
   Event& event = entry.event;
   event.stack_id = sink_.stack_id(request.caller);
-  uint64_t start = steady_time();
+  uint64_t start = now();
   Status status = inner_.allocate(request, out);
-  uint64_t end = steady_time();
+  uint64_t end = now();
   event.elapsed_ns = end - start;
-  event.time = wall_time(end);
+  event.time = timed_ ? wall_time(end) : 0;
   event.action = action::allocate;
   event.device = static_cast<uint64_t>(device_ordinal());
   event.api = request.api;
@@ -89,11 +87,11 @@ Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& reques
   event.live_bytes = sub_live(bytes);
   HeldRow held;
   RowText text;
-  uint64_t start = steady_time();
-  event.time = wall_time(start);
+  uint64_t start = now();
+  event.time = timed_ ? wall_time(start) : 0;
   sink_.hold(event, held, text);
   Status status = inner_.deallocate(block, request);
-  event.elapsed_ns = steady_time() - start;
+  event.elapsed_ns = now() - start;
   MessageText message;
   put_result(entry, message, status);
   if (!status.ok()) {
@@ -106,11 +104,11 @@ Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& reques
 Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
   LogEntry entry;
   Event& event = entry.event;
-  uint64_t start = steady_time();
+  uint64_t start = now();
   Status status = inner_.reap_pending(goal);
-  uint64_t end = steady_time();
+  uint64_t end = now();
   event.elapsed_ns = end - start;
-  event.time = wall_time(end);
+  event.time = timed_ ? wall_time(end) : 0;
   event.action = action::reap_pending;
   event.device = static_cast<uint64_t>(device_ordinal());
   event.live_bytes = live_bytes();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "runtime/base/thread.h"
 #include "runtime/resource/logging_sink.h"
 #include "runtime/resource/memory_resource.h"
 
@@ -12,7 +13,7 @@ namespace xlog {
 
 class LoggingResource final : public DeviceMemoryResource {
  public:
-  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept : inner_(inner), sink_(sink) {}
+  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept : inner_(inner), sink_(sink), timed_(sink.wants_times()) {}
 
   using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
@@ -47,6 +48,7 @@ class LoggingResource final : public DeviceMemoryResource {
   [[nodiscard]] uint64_t dropped_records() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
+  [[nodiscard]] uint64_t now() const noexcept { return timed_ ? steady_time() : 0; }
   LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
   uint64_t add_live(size_t bytes) noexcept { return live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
   uint64_t sub_live(size_t bytes) noexcept { return live_bytes_.fetch_sub(bytes, std::memory_order_relaxed) - bytes; }
@@ -58,6 +60,7 @@ class LoggingResource final : public DeviceMemoryResource {
 
   DeviceMemoryResource& inner_;
   LoggingSink& sink_;
+  const bool timed_;
   std::atomic<uint64_t> live_bytes_{0};
   std::atomic<uint64_t> dropped_{0};
 };

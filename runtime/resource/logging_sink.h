@@ -30,6 +30,8 @@ class LoggingSink {
   virtual SinkError complete(LogEntry& entry, const HeldRow&, RowText*, bool) noexcept { return emit(entry); }
   // The stack of the caller as a number; kNone where stacks are not kept.
   virtual uint64_t stack_id(const void*) noexcept { return kNone; }
+  // Whether `time` and `elapsed_ns` are looked at: reading the clock is most of what a record costs.
+  [[nodiscard]] virtual bool wants_times() const noexcept { return true; }
 
  protected:
   constexpr LoggingSink() = default;
@@ -41,6 +43,7 @@ class NullSink final : public LoggingSink {
  public:
   constexpr NullSink() = default;
   SinkError emit(LogEntry&) noexcept override { return SinkError::none; }
+  [[nodiscard]] bool wants_times() const noexcept override { return false; }
 };
 
 // The files of a log (record/recorder.h). Rows that could not be written are counted there and in the file itself.

@@ -1,5 +1,6 @@
 #include "runtime/resource/pending_frees.h"
 
+#include "runtime/base/driver_api.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {

@@ -60,8 +60,8 @@ class PoolArena {
     Range* range = nullptr;
   };
   AddressTable<LiveRange> live;
-  Range* spares;   // nodes for the next cuts
-  WaitingQueue<Range> waiting;  // given back, with uses elsewhere; under a lock of its own
+  Range* spares;                        // nodes for the next cuts
+  WaitingQueue<Range> waiting;          // given back, with uses elsewhere; under a lock of its own
   std::atomic<uint64_t> live_bytes;     // requested
   std::atomic<uint64_t> waiting_bytes;  // requested
   uint64_t next_generation;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/base/driver_api.h"
+#include "runtime/base/cuda_types.h"
 #include "runtime/base/text.h"
 #include "runtime/resource/types.h"
 

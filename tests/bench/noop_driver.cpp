@@ -25,6 +25,17 @@ NOOP_EXPORT CUresult cuCtxGetDevice(CUdevice* d) { return *d = 0, CUDA_SUCCESS; 
 NOOP_EXPORT CUresult cuCtxGetCurrent(CUcontext* c) { return *c = reinterpret_cast<CUcontext>(&context_object), CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice) { return cuCtxGetCurrent(c); }
+NOOP_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuDeviceGetAttribute(int* v, CUdevice_attribute, CUdevice) { return *v = 1, CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* c) { return cuCtxGetCurrent(c); }
+NOOP_EXPORT CUresult cuStreamCreate(CUstream* s, unsigned) { return *s = reinterpret_cast<CUstream>(&context_object), CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuEventCreate(CUevent* e, unsigned) { return *e = reinterpret_cast<CUevent>(&context_object), CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuEventDestroy_v2(CUevent) { return CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t) {
   return *p = next_address.fetch_add(512, std::memory_order_relaxed), CUDA_SUCCESS;
 }

@@ -298,8 +298,7 @@ class RandomProgram {
   void write_to(Block& each) {
     StreamId on = stream_for(each.block);
     each.value = static_cast<unsigned char>(random_());
-    use(each.block, on, random_() % 2 == 0 ? Access::write : Access::read_write,
-        [&] { fill(stack_.streams, on, each.block, each.value); });
+    use(each.block, on, random_() % 2 == 0 ? Access::write : Access::read_write, [&] { fill(stack_.streams, on, each.block, each.value); });
   }
   void write() {
     if (!live_.empty()) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/driver_api.h"
 #include "runtime/library/device_runtime.h"
 #include "runtime/library/driver_loader.h"
 #include "runtime/library/sinks.h"

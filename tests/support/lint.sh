@@ -42,7 +42,7 @@ if command -v clang-format >/dev/null; then
   clang-format --dry-run --Werror $files 2>&1 | head -20 | grep . && complain "not formatted: make format"
 else echo "lint: clang-format is not here: skipped"; fi
 if command -v clang-tidy >/dev/null; then
-  core="-std=c++20 -I. -I$build/gen -Ibuild/libunwind/include -isystem ${CUDA_HOME:-/usr/local/cuda}/include"
+  core="-std=c++20 -D__CUDA_API_VERSION_INTERNAL -I. -I$build/gen -Ibuild/libunwind/include -isystem ${CUDA_HOME:-/usr/local/cuda}/include"
   git ls-files 'runtime/*.cpp' 'shim/*.cpp' 'tools/*.cpp' | xargs -P"$(nproc)" -n4 sh -c 'clang-tidy --quiet "$@" -- '"$core"' 2>/dev/null' tidy > "$build/tidy.log"
   grep -E 'warning:|error:' "$build/tidy.log" | sort -u | head -40 | grep . && complain "clang-tidy"
 else echo "lint: clang-tidy is not here: skipped"; fi

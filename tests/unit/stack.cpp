@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/driver_api.h"
 #include "runtime/native_device.h"
 #include "runtime/resource/address_table.h"
 

@@ -1,0 +1,53 @@
+// Programs that link the runtime: the stack comes from the options, and a preloaded library beside it changes nothing.
+#include <boost/test/unit_test.hpp>
+
+#include "support/process.h"
+
+using namespace xlog::test;
+
+BOOST_AUTO_TEST_CASE(two_streams_and_a_recorder) {
+  Outcome plain = run({program("stack/two_streams")});
+  BOOST_TEST(plain.status == 0);
+  BOOST_TEST(plain.out == "sum 110, outstanding 0\n");
+  BOOST_TEST(plain.err.empty());
+  for (const char* seed : {"2", "3", "4", "5"}) {
+    BOOST_TEST(run({program("stack/two_streams")}, {{"XLOG_SIM_SEED", seed}}).out == plain.out);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(its_log_and_its_budget_come_from_the_options) {
+  TempFolder folder;
+  Outcome logged = run({program("stack/two_streams")}, {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_BUDGET", "1M"}});
+  BOOST_TEST(logged.status == 0);
+  BOOST_TEST(logged.out == "sum 110, outstanding 0\n");
+  auto rows = rows_of(log_in(folder));
+  BOOST_TEST(count(rows, "action", "allocate") == 1);
+  BOOST_TEST(count(rows, "action", "deallocate") == 1);
+  BOOST_TEST(count(rows, "action", "reap_pending") == 1);
+  BOOST_REQUIRE(!rows.empty());
+  BOOST_TEST(rows[0].at("tag") == "frames");
+  BOOST_TEST(rows[0].at("bytes") == "1048576");
+  BOOST_TEST(rows[0].at("stream") == "0x1");
+  BOOST_TEST(rows[0].at("kind") == "pool");
+  BOOST_TEST(!rows[0].at("stack_id").empty());
+  Outcome refused = run({program("stack/two_streams")}, {{"XLOG_BUDGET", "512K"}});
+  BOOST_TEST(refused.status == 1);
+  BOOST_TEST(refused.err ==
+             "allocate: out of budget: current 0 bytes, requested 1048576 bytes, required 1048576 bytes, limit 524288 bytes, "
+             "remaining 524288 bytes\n");
+}
+
+BOOST_AUTO_TEST_CASE(without_pools_it_says_so_and_tracks_nothing) {
+  Outcome direct = run({program("stack/two_streams")}, {{"XLOG_SIM_NO_POOLS", "1"}});
+  BOOST_TEST(direct.status == 1);
+  BOOST_TEST(direct.err ==
+             "xlog: GPU 0 has no memory pools: plain memory is used, and uses are not tracked\n"
+             "preflight: stream-ordered contract violated: use tracking is unsupported by this runtime\n");
+}
+
+BOOST_AUTO_TEST_CASE(it_runs_under_the_preloaded_library) {
+  TempFolder folder;
+  Outcome both = run_with_library({program("stack/two_streams")}, {{"XLOG_LOG", folder / "x.csv"}});
+  BOOST_TEST(both.status == 0);
+  BOOST_TEST(both.out == "sum 110, outstanding 0\n");
+}
