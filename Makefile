@@ -56,7 +56,7 @@ NOOP     := $(B)/noop/libcuda.so.1
 TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
 
 .DEFAULT_GOAL := all
-.PHONY: golden all demo check check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
+.PHONY: golden all demo check check-asan check-tsan check-sanitized check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -197,17 +197,31 @@ gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(B)/stack
 demo: all $(SIM) $(B)/programs/demo  ## build all and run the main job: on the GPU if there is one, else on the simulated driver
 	$(Q)tests/support/demo.sh $(B)
 
+# The unit tests and the stack, instrumented; the simulated driver as it is.
+check-asan:  ## the stack's tests under AddressSanitizer, and under UndefinedBehaviorSanitizer
+	$(Q)$(MAKE) --no-print-directory SANITIZE=address check-sanitized
+	$(Q)$(MAKE) --no-print-directory SANITIZE=undefined check-sanitized
+check-tsan:  ## the stack's tests under ThreadSanitizer
+	$(Q)$(MAKE) --no-print-directory SANITIZE=thread check-sanitized
+check-sanitized: $(B)/unit_tests $(B)/stack_tests build/sim/libcuda.so.1
+	$(Q)tests/support/check-sanitized.sh build $(B)
+ifneq ($(B),build)
+build/sim/libcuda.so.1:
+	$(Q)$(MAKE) --no-print-directory SANITIZE= $@
+endif
+
 check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
 	$(Q)tests/support/check.sh $(B)
 
 golden: $(B)/unit_tests  ## write the golden reports anew: look at the difference
 	$(Q)XLOG_GOLDEN=1 $(B)/unit_tests --run_test='golden*' || true
 
-bench: all $(NOOP) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
+bench: all $(NOOP) $(SIM) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
 
-check-gpu: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS)  ## the real driver: same programs, real applications (says skipped without a GPU)
+check-gpu: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(B)/stack_tests  ## the real driver: same programs, real applications (says skipped without a GPU)
 	$(Q)tests/gpu/check-gpu.sh $(B)
+	$(Q)tests/gpu/check-stack.sh $(B)
 
 bench-gpu: all $(NOOP) $(BENCHES)  ## the figures on a GPU
 	$(Q)tests/gpu/bench-gpu.sh $(B)
@@ -223,6 +237,7 @@ install: all  ## into PREFIX (default /usr/local)
 	install -D -m 755 $(B)/libxlog.so $(DESTDIR)$(PREFIX)/lib/libxlog.so
 	install -D -m 755 $(B)/xlog $(DESTDIR)$(PREFIX)/bin/xlog
 	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
+	for header in $$(find runtime -name '*.h' -o -name '*.def'); do install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/xlog/$$header; done
 
 clean:  ## remove build/
 	rm -rf build

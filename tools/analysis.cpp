@@ -178,6 +178,9 @@ class Analyser {
       ++time.calls;
       time.ns += event.elapsed_ns;
     }
+    if (event.action == action::reap_pending) {
+      return;
+    }
     if (event.action == action::allocate) {
       allocate(process, event);
     } else {

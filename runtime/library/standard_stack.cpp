@@ -1,10 +1,10 @@
 #include "runtime/library/standard_stack.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -19,6 +19,9 @@
 namespace xlog {
 
 namespace {
+
+struct Shared;
+Shared& shared() noexcept;
 
 // What all ordinals of the process share: the options, read once, and the log.
 struct Shared {
@@ -52,7 +55,15 @@ struct Shared {
 };
 
 Shared& shared() noexcept {
-  static auto* all = new Shared;  // never destroyed: the log may be written until the process ends
+  static Shared* all = [] {
+    auto* fresh = new Shared;  // never destroyed: the log may be written until the process ends
+    std::atexit([] {
+      if (shared().recorder != nullptr) {
+        shared().recorder->begin_exit();
+      }
+    });
+    return fresh;
+  }();
   return *all;
 }
 

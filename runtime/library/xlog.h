@@ -2,10 +2,10 @@
 // parts fit.
 #pragma once
 
-#include "runtime/library/device_runtime.h"       // IWYU pragma: export
-#include "runtime/library/driver_loader.h"        // IWYU pragma: export
-#include "runtime/library/launch_recorder.h"      // IWYU pragma: export
-#include "runtime/library/sinks.h"                // IWYU pragma: export
+#include "runtime/library/device_runtime.h"         // IWYU pragma: export
+#include "runtime/library/driver_loader.h"          // IWYU pragma: export
+#include "runtime/library/launch_recorder.h"        // IWYU pragma: export
+#include "runtime/library/sinks.h"                  // IWYU pragma: export
 #include "runtime/resource/async_cuda_resource.h"   // IWYU pragma: export
 #include "runtime/resource/direct_cuda_resource.h"  // IWYU pragma: export
 #include "runtime/resource/global_device_budget.h"  // IWYU pragma: export

@@ -278,7 +278,9 @@ void LogFile::fill_windows(const LogPlace& place, std::string_view head, std::st
   for (std::string_view part : {head, middle, tail}) {
     uint64_t room = at < boundary ? boundary - at : 0;
     uint64_t here = part.size() < room ? part.size() : room;
-    std::memcpy(place.first->data + (at - place.first->begin), part.data(), here);
+    if (here != 0) {
+      std::memcpy(place.first->data + (at - place.first->begin), part.data(), here);
+    }
     if (here < part.size()) {
       std::memcpy(place.second->data + (at + here - place.second->begin), part.data() + here, part.size() - here);
     }

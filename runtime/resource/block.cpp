@@ -18,27 +18,6 @@ std::string_view kind_name(Kind kind) noexcept {
   return "";
 }
 
-DeviceBlock& DeviceBlock::operator=(DeviceBlock&& other) noexcept {
-  ptr = other.ptr;
-  bytes = other.bytes;
-  taken = other.taken;
-  align = other.align;
-  generation = other.generation;
-  tag = other.tag;
-  context = other.context;
-  pool = other.pool;
-  stack_id = other.stack_id;
-  alloc_stream = other.alloc_stream;
-  device = other.device;
-  kind = other.kind;
-  state = other.state;
-  if (this != &other) {
-    other.ptr = 0;
-    other.generation = {};
-  }
-  return *this;
-}
-
 size_t plain_taken(size_t bytes) noexcept {
   constexpr size_t kSmall = 512;
   constexpr size_t kChunk = 2 << 20;

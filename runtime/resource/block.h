@@ -86,7 +86,26 @@ struct DeviceBlock {
 
   DeviceBlock() noexcept = default;
   DeviceBlock(DeviceBlock&& other) noexcept { *this = static_cast<DeviceBlock&&>(other); }
-  DeviceBlock& operator=(DeviceBlock&& other) noexcept;
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept {
+    ptr = other.ptr;
+    bytes = other.bytes;
+    taken = other.taken;
+    align = other.align;
+    generation = other.generation;
+    tag = other.tag;
+    context = other.context;
+    pool = other.pool;
+    stack_id = other.stack_id;
+    alloc_stream = other.alloc_stream;
+    device = other.device;
+    kind = other.kind;
+    state = other.state;
+    if (this != &other) {
+      other.ptr = 0;
+      other.generation = {};
+    }
+    return *this;
+  }
   DeviceBlock(const DeviceBlock&) = delete;
   DeviceBlock& operator=(const DeviceBlock&) = delete;
   ~DeviceBlock() = default;

@@ -81,7 +81,11 @@ Status prepare_use(StreamPool& streams, UseNotes& notes, const BlockId& id, Stre
   Status status;
   for (int64_t after = -1; count == kAtOnce && status.ok(); after = found[kAtOnce - 1].stream.index()) {
     count = 0;
-    with([&](BlockUses* uses) { count = uses != nullptr ? uses->dependencies(use, access, after, found, kAtOnce) : 0; });
+    with([&](BlockUses* uses) {
+      live = uses != nullptr;
+      count = live ? uses->dependencies(use, access, after, found, kAtOnce) : 0;
+    });
+    status = live ? status : Status::use_after_free(id.generation);
     for (size_t i = 0; i < count && status.ok(); ++i) {
       status = streams.order(use, found[i].stream, found[i].tick);
     }

@@ -16,7 +16,7 @@ OrderedFrees::~OrderedFrees() {
 void OrderedFrees::add(StreamId stream, Tick tick, uint64_t bytes) noexcept {
   Line& line = lines_[stream.index()];
   LockGuard guard(line.lock);
-  total_.fetch_add(bytes, std::memory_order_acq_rel);
+  change(line, bytes);
   if (line.count != 0) {
     Batch& last = line.batches[line.count - 1];
     if (!last.asked || line.count == kBatches) {
@@ -30,10 +30,10 @@ void OrderedFrees::add(StreamId stream, Tick tick, uint64_t bytes) noexcept {
 }
 
 uint64_t OrderedFrees::take(StreamId stream, uint64_t bytes) noexcept {
-  if (total() == 0 || bytes == 0) {
+  Line& line = lines_[stream.index()];
+  if (bytes == 0 || line.bytes.load(std::memory_order_acquire) == 0) {
     return 0;
   }
-  Line& line = lines_[stream.index()];
   LockGuard guard(line.lock);
   uint64_t taken = 0;
   for (size_t i = line.count; i-- > 0 && taken < bytes;) {
@@ -42,7 +42,7 @@ uint64_t OrderedFrees::take(StreamId stream, uint64_t bytes) noexcept {
     batch.bytes -= part;
     taken += part;
   }
-  total_.fetch_sub(taken, std::memory_order_acq_rel);
+  change(line, -taken);
   return taken;
 }
 
@@ -64,7 +64,7 @@ uint64_t OrderedFrees::settle(Line& line) noexcept {
     LockGuard guard(line.lock);
     if (line.count != 0 && line.batches[0].tick <= oldest.tick) {
       uint64_t bytes = line.batches[0].bytes;
-      total_.fetch_sub(bytes, std::memory_order_acq_rel);
+      change(line, -bytes);
       credit += bytes;
       --line.count;
       for (size_t i = 0; i < line.count; ++i) {
@@ -76,10 +76,18 @@ uint64_t OrderedFrees::settle(Line& line) noexcept {
 
 uint64_t OrderedFrees::settle() noexcept {
   uint64_t credit = 0;
-  for (size_t i = 0; total() != 0 && i < count_; ++i) {
-    credit += settle(lines_[i]);
+  for (size_t i = 0; i < count_; ++i) {
+    credit += lines_[i].bytes.load(std::memory_order_acquire) != 0 ? settle(lines_[i]) : 0;
   }
   return credit;
+}
+
+uint64_t OrderedFrees::total() const noexcept {
+  uint64_t bytes = 0;
+  for (size_t i = 0; lines_ != nullptr && i < count_; ++i) {
+    bytes += lines_[i].bytes.load(std::memory_order_acquire);
+  }
+  return bytes;
 }
 
 }  // namespace xlog

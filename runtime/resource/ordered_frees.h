@@ -23,7 +23,7 @@ class OrderedFrees {
   uint64_t take(StreamId stream, uint64_t bytes) noexcept;
   // Asks; returns the bytes that are now known to be free.
   uint64_t settle() noexcept;
-  [[nodiscard]] uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t total() const noexcept;
 
  private:
   static constexpr size_t kBatches = 8;
@@ -35,15 +35,18 @@ class OrderedFrees {
   };
   struct alignas(64) Line {
     Lock lock;
+    std::atomic<uint64_t> bytes;  // of all batches; written under the lock
     size_t count;
     Batch batches[kBatches];
   };
   uint64_t settle(Line& line) noexcept;
+  static void change(Line& line, uint64_t by) noexcept {
+    line.bytes.store(line.bytes.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
 
   StreamPool& streams_;
   const size_t count_;
   Line* lines_;
-  std::atomic<uint64_t> total_{0};
 };
 
 }  // namespace xlog

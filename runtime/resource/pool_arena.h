@@ -41,7 +41,7 @@ struct Chunk {
   Chunk* next;
 };
 
-class PoolArena {
+class alignas(64) PoolArena {
  public:
   Lock lock;  // of all that follows
 

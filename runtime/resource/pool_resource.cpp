@@ -186,7 +186,9 @@ Status PoolResource::allocate(const AllocationRequest& request, DeviceBlock& out
     return Status::from(CUDA_ERROR_OUT_OF_MEMORY, "no host memory");
   }
   PoolArena& own = arena(request.stream);
-  settle_waiting(own, request.stream, own.waiting.size() < kLookAt ? own.waiting.size() : kLookAt);
+  if (own.waiting.size() != 0) {
+    settle_waiting(own, request.stream, kLookAt);
+  }
   size_t bytes = rounded_up(request.bytes, kRangeStep);
   if (take_own(request, bytes, out)) {
     return {};
@@ -255,7 +257,9 @@ uint64_t PoolResource::settle_waiting(PoolArena& own, StreamId id, size_t most) 
     notes_.put(uses);
     return true;
   });
-  released_.fetch_add(settled, std::memory_order_acq_rel);
+  if (settled != 0) {  // not a line that all threads write for nothing
+    released_.fetch_add(settled, std::memory_order_acq_rel);
+  }
   return settled;
 }
 

@@ -55,7 +55,7 @@ using ResourceError = Status;
 template <class T>
 class [[nodiscard]] ResourceResult {
  public:
-  ResourceResult(T value) noexcept : value_(std::move(value)) {}    // NOLINT(google-explicit-constructor)
+  ResourceResult(T&& value) noexcept : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   ResourceResult(const Status& error) noexcept : status_(error) {}  // NOLINT(google-explicit-constructor)
   [[nodiscard]] bool ok() const noexcept { return status_.ok(); }
   [[nodiscard]] const Status& status() const noexcept { return status_; }

@@ -20,12 +20,13 @@ struct StreamId {
 };
 inline constexpr StreamId kDefaultStream{};
 
-// A name for an allocation, for logs. Copyable; its text lives for ever: a literal, or interned.
+// A name for an allocation, for logs. Copyable; its text lives for ever: a literal, which the compiler checks, or
+// interned.
 class AllocTag {
  public:
   constexpr AllocTag() noexcept = default;  // untagged
   template <size_t N>
-  constexpr AllocTag(const char (&literal)[N]) noexcept : text_(literal), size_(N - 1) {}  // NOLINT(google-explicit-constructor)
+  consteval AllocTag(const char (&literal)[N]) noexcept : text_(literal), size_(N - 1) {}  // NOLINT(google-explicit-constructor)
 
   // A tag with this text, made at run time: one copy a distinct text, kept for the life of the process. At most 120
   // bytes are kept. Untagged when there is no memory or more than 65536 texts. Thread-safe.

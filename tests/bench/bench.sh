@@ -37,3 +37,8 @@ P
 start() { bash -c 'TIMEFORMAT=%R; time for i in $(seq 200); do '"$1"' /bin/true; done' 2>&1; }
 bare=$(start ""); preloaded=$(start "LD_PRELOAD=$build/libxlog.so")
 echo "  /bin/true starts $(awk -v a="$preloaded" -v b="$bare" 'BEGIN{printf "%.2f", (a-b)*1000/200}') ms later (at most 3)"
+echo "resources of the stack"
+for driver in noop sim; do
+  echo " on $([ $driver = noop ] && echo "the driver that does nothing" || echo "the simulated driver")"
+  LD_LIBRARY_PATH="$build/$driver" "$build/bench/bench_stack" cpu
+done

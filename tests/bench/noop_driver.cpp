@@ -40,6 +40,20 @@ NOOP_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t) {
   return *p = next_address.fetch_add(512, std::memory_order_relaxed), CUDA_SUCCESS;
 }
 NOOP_EXPORT CUresult cuMemFree_v2(CUdeviceptr) { return CUDA_SUCCESS; }
+// A pool gives the same few addresses out again.
+NOOP_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* p, size_t, CUmemoryPool, CUstream) {
+  return *p = 0x7100'0000'0000ULL + next_address.fetch_add(512, std::memory_order_relaxed) % 4096, CUDA_SUCCESS;
+}
+NOOP_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* p, size_t n, CUstream s) { return cuMemAllocFromPoolAsync(p, n, nullptr, s); }
+NOOP_EXPORT CUresult cuMemFreeAsync(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* p, const CUmemPoolProps*) {
+  return *p = reinterpret_cast<CUmemoryPool>(&context_object), CUDA_SUCCESS;
+}
+NOOP_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool, size_t) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+NOOP_EXPORT CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuMemGetInfo_v2(size_t*, size_t*) { return CUDA_SUCCESS; }
 NOOP_EXPORT CUresult cuGetProcAddress_v2(const char*, void** fn, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
   return *fn = nullptr, CUDA_SUCCESS;

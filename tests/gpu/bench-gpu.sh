@@ -16,3 +16,5 @@ for threads in 1 8; do
     echo "  ${mode%%:*}: $(awk -v a="$ours" -v b="$native" 'BEGIN{printf "%.3f", a/b}') of that"
   done
 done
+echo "the stack that C++ programs link"
+"$build/bench/bench_stack" gpu

@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/process.h"
+#include "tools/analysis.h"
 
 using namespace xlog::test;
 
@@ -30,6 +31,12 @@ BOOST_AUTO_TEST_CASE(its_log_and_its_budget_come_from_the_options) {
   BOOST_TEST(rows[0].at("stream") == "0x1");
   BOOST_TEST(rows[0].at("kind") == "pool");
   BOOST_TEST(!rows[0].at("stack_id").empty());
+  std::vector<std::string> problems;
+  xlog::tools::Report report = xlog::tools::analyse(xlog::tools::find_logs({folder.path()}, problems), {.resolve = false});
+  BOOST_TEST(report.contradiction_count == 0);
+  BOOST_REQUIRE(report.ended.size() == 1);
+  BOOST_TEST(report.ended[0]);
+  BOOST_TEST(count(rows, "action", "exit") == 1);
   Outcome refused = run({program("stack/two_streams")}, {{"XLOG_BUDGET", "512K"}});
   BOOST_TEST(refused.status == 1);
   BOOST_TEST(refused.err ==

@@ -166,6 +166,8 @@ SIM_EXPORT CUresult cuInit(unsigned flags) {
   const char* seed = std::getenv("XLOG_SIM_SEED");
   const char* shut = std::getenv("XLOG_SIM_DEINIT");  // the driver is gone once exit handlers run
   driver.random.seed(seed != nullptr ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 1);
+  const char* at = std::getenv("XLOG_SIM_BASE");  // where devices lie: ThreadSanitizer allows only some of the addresses
+  uint64_t base = at != nullptr ? std::strtoull(at, nullptr, 16) : 0x7000'0000'0000ULL;
   int n = count != nullptr ? std::atoi(count) : 1;
   size_t total = memory != nullptr ? std::strtoull(memory, nullptr, 10) : size_t{80} << 30;
   if (n == 0) {
@@ -175,7 +177,7 @@ SIM_EXPORT CUresult cuInit(unsigned flags) {
     auto device = std::make_unique<Device>();
     device->ordinal = i;
     device->total = total;
-    device->space.open(0x7000'0000'0000ULL + (static_cast<uint64_t>(i) << 40), total * 2);
+    device->space.open(base + (static_cast<uint64_t>(i) << 40), total * 2);
     device->standard_pool = std::make_unique<Pool>();
     device->standard_pool->device = device.get();
     device->standard_pool->standard = true;

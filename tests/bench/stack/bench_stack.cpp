@@ -127,8 +127,9 @@ int gpu(StreamPool& streams) {
   auto best = in_turns(2000, {raw_default, raw_own, [&] { pair_of(async, ids[0]); }}, settle);
   std::printf("  cuMemAllocAsync + cuMemFreeAsync, default pool  %.0f ns a pair\n", best[0]);
   std::printf("  the same from a pool of its own                 %.0f ns\n", best[1]);
-  std::printf("  Async                                           %.0f ns, %.2f of the default pool's pair, %.2f of its own pool's (at most 1.3)\n",
-              best[2], best[2] / best[0], best[2] / best[1]);
+  std::printf(
+      "  Async                                           %.0f ns, %.2f of the default pool's pair, %.2f of its own pool's (at most 1.3)\n",
+      best[2], best[2] / best[0], best[2] / best[1]);
 
   PoolResource suballocator(async, streams);
   double one = 1e18;
