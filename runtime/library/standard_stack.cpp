@@ -21,7 +21,7 @@ namespace xlog {
 namespace {
 
 struct Shared;
-Shared& shared() noexcept;
+Shared* shared() noexcept;
 
 // What all ordinals of the process share: the options, read once, and the log.
 struct Shared {
@@ -54,17 +54,18 @@ struct Shared {
   }
 };
 
-Shared& shared() noexcept {
+// nullptr without memory.
+Shared* shared() noexcept {
   static Shared* all = [] {
-    auto* fresh = new Shared;  // never destroyed: the log may be written until the process ends
+    auto* fresh = new (std::nothrow) Shared;  // never destroyed: the log may be written until the process ends
     std::atexit([] {
-      if (shared().recorder != nullptr) {
-        shared().recorder->begin_exit();
+      if (shared() != nullptr && shared()->recorder != nullptr) {
+        shared()->recorder->begin_exit();
       }
     });
     return fresh;
   }();
-  return *all;
+  return all;
 }
 
 }  // namespace
@@ -98,8 +99,12 @@ ResourceResult<StandardStack*> StandardStack::build(int ordinal) noexcept {
   if (result != CUDA_SUCCESS) {
     return Status::from(result, "cuInit");
   }
-  Shared& all = shared();
-  if (!all.readable || all.recorder == nullptr) {
+  Shared* shares = shared();
+  if (shares == nullptr || shares->recorder == nullptr) {
+    return Status::from(CUDA_ERROR_OUT_OF_MEMORY, "no host memory");
+  }
+  Shared& all = *shares;
+  if (!all.readable) {
     return Status::from(CUDA_ERROR_INVALID_VALUE, "an XLOG_ option could not be read");
   }
   DeviceFacts facts;

@@ -115,27 +115,17 @@ Status AsyncCudaResource::allocate(const AllocationRequest& request, DeviceBlock
   entry.generation = Generation::next();
   entry.stream = request.stream;
   entry.uses.begin(request.stream, streams_.mark(request.stream));
-  Generation generation = entry.generation;
   Live ended;
-  if (live_.insert(std::move(entry), ended)) {
-    if (ended.generation == generation) {
+  if (live_.insert(Live(entry), ended)) {
+    if (ended.generation == entry.generation) {
       streams_.context().driver().cuMemFreeAsync(ptr, stream);
       return Status::from(CUDA_ERROR_OUT_OF_MEMORY, "no host memory");
     }
     forget_unseen(ended);
   }
   outstanding_.fetch_add(cost(request.bytes), std::memory_order_acq_rel);
-  out = DeviceBlock();
-  out.ptr = ptr;
-  out.bytes = request.bytes;
-  out.taken = plain_taken(request.bytes);
-  out.align = kDriverAlign;
-  out.generation = generation;
-  out.tag = request.tag;
+  hand_out(out, request, entry, device_ordinal(), Kind::pool);
   out.pool = pool_.load(std::memory_order_relaxed);
-  out.alloc_stream = request.stream;
-  out.device = static_cast<int16_t>(device_ordinal());
-  out.kind = Kind::pool;
   return {};
 }
 
@@ -169,21 +159,12 @@ Status AsyncCudaResource::release(uint64_t ptr, StreamId stream, uint64_t bytes,
 }
 
 Status AsyncCudaResource::deallocate(DeviceBlock& block, const FreeRequest&) noexcept {
-  if (block.device != device_ordinal()) {
-    return Status::from(CUDA_ERROR_INVALID_DEVICE, "the block is another device's");
+  Status status = check_block(block);
+  if (!status.ok()) {
+    return status;
   }
-  if (streams_.resolve(block.alloc_stream) == nullptr) {
-    return Status::stream_misuse("unknown stream");
-  }
-  Status status;
   Live entry;
-  live_.visit(block.ptr, [&](Live* found) {
-    status = LiveBlock::check(found, block);
-    if (status.ok()) {
-      entry = *found;
-    }
-    return status.ok();
-  });
+  status = take_live(live_, block, entry);
   if (!status.ok()) {
     return status;
   }
@@ -192,7 +173,7 @@ Status AsyncCudaResource::deallocate(DeviceBlock& block, const FreeRequest&) noe
   if (!status.ok()) {
     entry.uses.reopen(uses);
     Live ended;
-    live_.insert(std::move(entry), ended);
+    live_.insert(Live(entry), ended);
     return status;
   }
   block.state = BlockState::retired;
@@ -263,36 +244,12 @@ void AsyncCudaResource::return_pending(const AllocationRequest& request, uint64_
   frees_.add(request.stream, streams_.mark(request.stream), bytes);
 }
 
-Status AsyncCudaResource::check_use(const BlockId& id, StreamId use) const noexcept {
-  if (id.device_ordinal != device_ordinal()) {
-    return Status::from(CUDA_ERROR_INVALID_DEVICE, "the block is another device's");
-  }
-  return streams_.resolve(use) != nullptr ? Status() : Status::stream_misuse("unknown stream");
-}
-
-auto AsyncCudaResource::locked(const BlockId& id) noexcept {
-  return [this, id](auto visit) {
-    live_.visit(id.ptr, [&](Live* found) {
-      bool same = found != nullptr && found->generation == id.generation;
-      visit(same ? &found->uses : nullptr);
-      return false;
-    });
-  };
-}
-
-Status AsyncCudaResource::prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept {
-  Status status = check_use(id, use);
-  return status.ok() ? prepare_use(streams_, notes_, id, use, access, locked(id)) : status;
-}
-
-Status AsyncCudaResource::finish_block_use(const BlockId& id, StreamId use, Access access) noexcept {
-  Status status = check_use(id, use);
-  return status.ok() ? finish_use(streams_, notes_, id, use, access, true, locked(id)) : status;
-}
-
-Status AsyncCudaResource::record_block_use(const DeviceBlock& block, StreamId use) noexcept {
-  Status status = check_use(block.id(), use);
-  return status.ok() ? finish_use(streams_, notes_, block.id(), use, Access::read, false, locked(block.id())) : status;
+void AsyncCudaResource::with_uses(const BlockId& id, UsesVisitor& visitor) noexcept {
+  live_.visit(id.ptr, [&](Live* found) {
+    bool same = found != nullptr && found->generation == id.generation;
+    visitor.visit(same ? &found->uses : nullptr);
+    return false;
+  });
 }
 
 int AsyncCudaResource::pending_use_count(uint64_t ptr) noexcept {

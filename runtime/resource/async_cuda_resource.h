@@ -9,11 +9,9 @@
 #include <atomic>
 
 #include "runtime/base/options.h"
-#include "runtime/resource/address_table.h"
-#include "runtime/resource/block_uses.h"
-#include "runtime/resource/direct_cuda_resource.h"
-#include "runtime/resource/memory_resource.h"
+#include "runtime/resource/live_block.h"
 #include "runtime/resource/ordered_frees.h"
+#include "runtime/resource/tracked_resource.h"
 #include "runtime/resource/waiting_queue.h"
 
 namespace xlog {
@@ -24,16 +22,16 @@ struct AsyncOptions {
   BudgetCount count = BudgetCount::bytes;  // what pending bytes are told in
 };
 
-class AsyncCudaResource final : public DeviceMemoryResource {
+class AsyncCudaResource final : public TrackedResource {
  public:
-  explicit AsyncCudaResource(StreamPool& streams, const AsyncOptions& options = {}) noexcept : streams_(streams), options_(options) {}
+  explicit AsyncCudaResource(StreamPool& streams, const AsyncOptions& options = {}) noexcept
+      : TrackedResource(streams), options_(options) {}
   // Shuts down, with kShutdownPatience.
   ~AsyncCudaResource();
 
   using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
-  [[nodiscard]] int device_ordinal() const noexcept override { return streams_.device_ordinal(); }
   [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return outstanding_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t pending_bytes() const noexcept override {
     return frees_.total() + deferred_bytes_.load(std::memory_order_acquire);
@@ -42,10 +40,6 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   uint64_t take_released() noexcept override { return released_.exchange(0, std::memory_order_acq_rel); }
   uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
   void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
-  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return true; }
-  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override;
-  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override;
-  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override;
 
   struct Leaks {
     size_t blocks = 0;             // live when the resource was shut down
@@ -76,8 +70,7 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   [[nodiscard]] uint64_t cost(size_t bytes) const noexcept { return options_.count == BudgetCount::bytes ? bytes : plain_taken(bytes); }
   Status ready() noexcept;
   Status make_pool() noexcept;
-  Status check_use(const BlockId& id, StreamId use) const noexcept;
-  auto locked(const BlockId& id) noexcept;
+  void with_uses(const BlockId& id, UsesVisitor& visitor) noexcept override;
   CUresult allocate_memory(size_t bytes, CUstream stream, CUdeviceptr& ptr) noexcept;
   void forget_unseen(const Live& ended) noexcept;
   CUresult free_now(uint64_t ptr, StreamId stream, uint64_t bytes) noexcept;
@@ -85,14 +78,12 @@ class AsyncCudaResource final : public DeviceMemoryResource {
   Status free_deferred(size_t most) noexcept;
   void collect_frees(uint64_t& freed) noexcept;
 
-  StreamPool& streams_;
   const AsyncOptions options_;
   std::atomic<bool> closed_{false};
   std::atomic<CUmemoryPool> pool_{nullptr};
   Lock pool_lock_{};
   std::atomic<uint64_t> outstanding_{0};
   std::atomic<uint64_t> released_{0};
-  UseNotes notes_{};
   AddressMap<Live> live_{};
   OrderedFrees frees_{streams_};
   Slab<Deferred> deferred_nodes_{};

@@ -4,16 +4,6 @@
 
 namespace xlog {
 
-Status LiveBlock::check(const LiveBlock* entry, const DeviceBlock& block) noexcept {
-  if (entry == nullptr || entry->generation != block.generation) {
-    return Status::use_after_free(block.generation);
-  }
-  if (entry->bytes != block.bytes || entry->stream != block.alloc_stream) {
-    return Status::stream_misuse("the block's size or stream is not the one it was allocated with");
-  }
-  return {};
-}
-
 Status DirectCudaResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   out.ptr = 0;
   if (request.bytes == 0) {
@@ -28,11 +18,10 @@ Status DirectCudaResource::allocate(const AllocationRequest& request, DeviceBloc
   if (result != CUDA_SUCCESS) {
     return Status::from(result);
   }
-  LiveBlock entry{.ptr = ptr, .bytes = request.bytes, .generation = Generation::next(), .stream = request.stream};
+  const LiveBlock entry{.ptr = ptr, .bytes = request.bytes, .generation = Generation::next(), .stream = request.stream};
   LiveBlock ended;
-  Generation generation = entry.generation;
-  if (live_.insert(std::move(entry), ended)) {
-    if (ended.generation == generation) {
+  if (live_.insert(LiveBlock(entry), ended)) {
+    if (ended.generation == entry.generation) {
       DeviceContext::Scope scope(context_);
       context_.driver().cuMemFree_v2(ptr);
       return Status::from(CUDA_ERROR_OUT_OF_MEMORY, "no host memory");
@@ -40,17 +29,8 @@ Status DirectCudaResource::allocate(const AllocationRequest& request, DeviceBloc
     live_bytes_.fetch_sub(ended.bytes, std::memory_order_relaxed);  // its address came back: it was freed out of our sight
   }
   live_bytes_.fetch_add(request.bytes, std::memory_order_relaxed);
-  out = DeviceBlock();
-  out.ptr = ptr;
-  out.bytes = request.bytes;
-  out.taken = plain_taken(request.bytes);
-  out.align = kDriverAlign;
-  out.generation = generation;
-  out.tag = request.tag;
+  hand_out(out, request, entry, context_.ordinal(), Kind::plain);
   out.context = context_.handle();
-  out.alloc_stream = request.stream;
-  out.device = static_cast<int16_t>(context_.ordinal());
-  out.kind = Kind::plain;
   return {};
 }
 
@@ -58,15 +38,8 @@ Status DirectCudaResource::deallocate(DeviceBlock& block, const FreeRequest&) no
   if (block.device != context_.ordinal()) {
     return Status::from(CUDA_ERROR_INVALID_DEVICE, "the block is another device's");
   }
-  Status status;
   LiveBlock entry;
-  live_.visit(block.ptr, [&](LiveBlock* found) {
-    status = LiveBlock::check(found, block);
-    if (status.ok()) {
-      entry = *found;
-    }
-    return status.ok();
-  });
+  Status status = take_live(live_, block, entry);
   if (!status.ok()) {
     return status;
   }
@@ -74,7 +47,7 @@ Status DirectCudaResource::deallocate(DeviceBlock& block, const FreeRequest&) no
   CUresult result = context_.driver().cuMemFree_v2(block.ptr);
   if (result != CUDA_SUCCESS) {
     LiveBlock ended;
-    live_.insert(std::move(entry), ended);
+    live_.insert(LiveBlock(entry), ended);
     return Status::from(result);
   }
   live_bytes_.fetch_sub(block.bytes, std::memory_order_relaxed);

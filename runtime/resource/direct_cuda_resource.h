@@ -5,22 +5,11 @@
 
 #include <atomic>
 
-#include "runtime/resource/address_table.h"
 #include "runtime/resource/device_context.h"
+#include "runtime/resource/live_block.h"
 #include "runtime/resource/memory_resource.h"
 
 namespace xlog {
-
-// What a leaf remembers of a block that it gave out: handles that were edited or are of another block do not pass.
-struct LiveBlock {
-  uint64_t ptr = 0;
-  size_t bytes = 0;
-  Generation generation{};
-  StreamId stream{};
-
-  // Ok, or why the handle is refused.
-  static Status check(const LiveBlock* entry, const DeviceBlock& block) noexcept;
-};
 
 class DirectCudaResource final : public DeviceMemoryResource {
  public:

@@ -10,7 +10,7 @@ constexpr uint64_t kPatience = 1'000'000'000;
 }  // namespace
 
 GlobalDeviceBudget::GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t limit, DeviceLedger& ledger, BudgetCount count) noexcept
-    : inner_(inner), ledger_(ledger), limit_(limit), count_(count) {
+    : ResourceAdaptor(inner), ledger_(ledger), limit_(limit), count_(count) {
   ledger_.add(inner_.bytes_outstanding());
   ledger_.join(*this);
 }
@@ -122,8 +122,23 @@ Status GlobalDeviceBudget::deallocate(DeviceBlock& block, const FreeRequest& req
 
 Status GlobalDeviceBudget::settle(const ReapGoal& goal) noexcept {
   Status status = inner_.reap_pending(goal);
-  ledger_.release(inner_.take_released());
+  uint64_t bytes = inner_.take_released();
+  if (bytes != 0) {
+    ledger_.release(bytes);
+    settled_.fetch_add(bytes, std::memory_order_acq_rel);
+  }
   return status;
+}
+
+uint64_t GlobalDeviceBudget::take_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
+  uint64_t taken = inner_.take_pending(request, bytes);
+  ledger_.release(taken);
+  return taken;
+}
+
+void GlobalDeviceBudget::return_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
+  ledger_.add(bytes);
+  inner_.return_pending(request, bytes);
 }
 
 bool GlobalDeviceBudget::budget_snapshot(BudgetSnapshot& out) const noexcept {

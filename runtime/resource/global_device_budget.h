@@ -7,11 +7,11 @@
 #include "runtime/base/options.h"
 #include "runtime/resource/device_ledger.h"
 #include "runtime/resource/memory_reservation.h"
-#include "runtime/resource/memory_resource.h"
+#include "runtime/resource/resource_adaptor.h"
 
 namespace xlog {
 
-class GlobalDeviceBudget final : public DeviceMemoryResource {
+class GlobalDeviceBudget final : public ResourceAdaptor {
  public:
   // Counts in `ledger`, together with every other budget that does; its own limit is what it holds its callers to.
   // `count`: requested bytes, or what the driver takes for them; the resource below must count the same.
@@ -22,23 +22,16 @@ class GlobalDeviceBudget final : public DeviceMemoryResource {
   // Gives back what the resource below still has outstanding.
   ~GlobalDeviceBudget();
 
-  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
+  using ResourceAdaptor::allocate, ResourceAdaptor::deallocate, ResourceAdaptor::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
-  [[nodiscard]] int device_ordinal() const noexcept override { return inner_.device_ordinal(); }
-  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return inner_.bytes_outstanding(); }
-  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return inner_.pending_bytes(); }
   Status reap_pending(const ReapGoal& goal) noexcept override { return settle(goal); }
   bool budget_snapshot(BudgetSnapshot& out) const noexcept override;
   Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept override;
-  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return inner_.supports_block_use_tracking(); }
-  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
-    return inner_.prepare_block_use(id, use, access);
-  }
-  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
-    return inner_.finish_block_use(id, use, access);
-  }
-  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override { return inner_.record_block_use(block, use); }
+  // For a budget above this one: told again, and what changes hands there counts here no longer.
+  uint64_t take_released() noexcept override { return settled_.exchange(0, std::memory_order_acq_rel); }
+  uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
+  void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
 
   // A block ended without a call of its own (its context was destroyed).
   void credit(const DeviceBlock& block) noexcept { ledger_.release(cost(block.bytes, block.taken)); }
@@ -56,10 +49,10 @@ class GlobalDeviceBudget final : public DeviceMemoryResource {
   Status allocate_promised(const AllocationRequest& request, DeviceBlock& out) noexcept;
   Status charge_difference(uint64_t reserved, DeviceBlock& out) noexcept;
 
-  DeviceMemoryResource& inner_;
   DeviceLedger& ledger_;
   const uint64_t limit_;
   const BudgetCount count_;
+  std::atomic<uint64_t> settled_{0};
   GlobalDeviceBudget* next_member_ = nullptr;
 };
 

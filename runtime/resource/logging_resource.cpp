@@ -41,7 +41,7 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
   event.action = action::allocate;
-  event.device = static_cast<uint64_t>(device_ordinal());
+  event.device = static_cast<uint64_t>(device_);
   event.api = request.api;
   put_stream(entry, !request.api.empty(), request.kind == Kind::async || request.kind == Kind::pool, request.stream_arg, request.stream);
   put_tag(entry, request.tag);
@@ -110,7 +110,7 @@ Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
   event.action = action::reap_pending;
-  event.device = static_cast<uint64_t>(device_ordinal());
+  event.device = static_cast<uint64_t>(device_);
   event.live_bytes = live_bytes();
   MessageText message;
   put_result(entry, message, status);

@@ -7,34 +7,20 @@
 
 #include "runtime/base/thread.h"
 #include "runtime/resource/logging_sink.h"
-#include "runtime/resource/memory_resource.h"
+#include "runtime/resource/resource_adaptor.h"
 
 namespace xlog {
 
-class LoggingResource final : public DeviceMemoryResource {
+class LoggingResource final : public ResourceAdaptor {
  public:
-  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept : inner_(inner), sink_(sink), timed_(sink.wants_times()) {}
+  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept
+      : ResourceAdaptor(inner), sink_(sink), timed_(sink.wants_times()), device_(inner.device_ordinal()) {}
 
-  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
+  using ResourceAdaptor::allocate, ResourceAdaptor::deallocate, ResourceAdaptor::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
   Status reap_pending(const ReapGoal& goal) noexcept override;
-  [[nodiscard]] int device_ordinal() const noexcept override { return inner_.device_ordinal(); }
-  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return inner_.bytes_outstanding(); }
-  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return inner_.pending_bytes(); }
-  uint64_t take_released() noexcept override { return inner_.take_released(); }
-  uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { return inner_.take_pending(request, bytes); }
-  void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { inner_.return_pending(request, bytes); }
-  bool budget_snapshot(BudgetSnapshot& out) const noexcept override { return inner_.budget_snapshot(out); }
-  Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept override { return inner_.reserve_memory(bytes, out); }
-  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return inner_.supports_block_use_tracking(); }
-  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
-    return inner_.prepare_block_use(id, use, access);
-  }
-  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override {
-    return inner_.finish_block_use(id, use, access);
-  }
-  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override { return inner_.record_block_use(block, use); }
+  [[nodiscard]] int device_ordinal() const noexcept override { return device_; }
 
   // A block that ends without a call of its own: `action` says how, `api` names the call that did it. Claimed before
   // that call is made, completed after it.
@@ -58,9 +44,9 @@ class LoggingResource final : public DeviceMemoryResource {
     }
   }
 
-  DeviceMemoryResource& inner_;
   LoggingSink& sink_;
   const bool timed_;
+  const int device_;
   std::atomic<uint64_t> live_bytes_{0};
   std::atomic<uint64_t> dropped_{0};
 };

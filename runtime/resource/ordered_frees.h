@@ -33,7 +33,7 @@ class OrderedFrees {
     Tick tick;
     uint64_t bytes;
   };
-  struct alignas(64) Line {
+  struct alignas(128) Line {
     Lock lock;
     std::atomic<uint64_t> bytes;  // of all batches; written under the lock
     size_t count;

@@ -13,7 +13,7 @@ namespace xlog {
 struct Chunk;
 
 // A piece of a chunk: free, live, or given back and waiting for uses on other streams.
-struct Range {
+struct alignas(128) Range {  // nodes of different arenas share no cache line
   uint64_t ptr;
   size_t bytes;  // a multiple of kRangeStep, but for the last of a chunk
   Range* before;
@@ -41,7 +41,7 @@ struct Chunk {
   Chunk* next;
 };
 
-class alignas(64) PoolArena {
+class alignas(128) PoolArena {
  public:
   Lock lock;  // of all that follows
 

@@ -21,8 +21,8 @@ size_t rounded_up(size_t bytes, size_t step) noexcept {
 }  // namespace
 
 PoolResource::PoolResource(DeviceMemoryResource& upstream, StreamPool& streams, const PoolOptions& options) noexcept
-    : upstream_(upstream),
-      streams_(streams),
+    : TrackedResource(streams),
+      upstream_(upstream),
       options_(options),
       count_(streams.max_streams() + 1),
       arenas_(static_cast<PoolArena*>(map_kept(count_ * sizeof(PoolArena)))) {}
@@ -204,11 +204,12 @@ Status PoolResource::allocate(const AllocationRequest& request, DeviceBlock& out
 }
 
 Status PoolResource::deallocate(DeviceBlock& block, const FreeRequest&) noexcept {
-  if (block.device != device_ordinal()) {
-    return Status::from(CUDA_ERROR_INVALID_DEVICE, "the block is another device's");
+  Status status = check_block(block);
+  if (!status.ok()) {
+    return status;
   }
-  if (streams_.resolve(block.alloc_stream) == nullptr || arenas_ == nullptr) {
-    return Status::stream_misuse("unknown stream");
+  if (arenas_ == nullptr) {
+    return Status::use_after_free(block.generation);
   }
   PoolArena& own = arena(block.alloc_stream);
   Range* waits = nullptr;
@@ -340,37 +341,16 @@ uint64_t PoolResource::pending_bytes() const noexcept {
   return bytes;
 }
 
-Status PoolResource::check_use(const BlockId& id, StreamId use) const noexcept {
-  if (id.device_ordinal != device_ordinal()) {
-    return Status::from(CUDA_ERROR_INVALID_DEVICE, "the block is another device's");
+void PoolResource::with_uses(const BlockId& id, UsesVisitor& visitor) noexcept {
+  if (arenas_ == nullptr) {
+    visitor.visit(nullptr);
+    return;
   }
-  bool known = arenas_ != nullptr && streams_.resolve(use) != nullptr && streams_.resolve(id.alloc_stream) != nullptr;
-  return known ? Status() : Status::stream_misuse("unknown stream");
-}
-
-auto PoolResource::locked(const BlockId& id) noexcept {
-  return [this, id](auto visit) {
-    PoolArena& own = arena(id.alloc_stream);
-    LockGuard guard(own.lock);
-    PoolArena::LiveRange* entry = own.live.find(id.ptr);
-    bool same = entry != nullptr && entry->range->generation == id.generation;
-    visit(same ? &entry->range->uses : nullptr);
-  };
-}
-
-Status PoolResource::prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept {
-  Status status = check_use(id, use);
-  return status.ok() ? prepare_use(streams_, notes_, id, use, access, locked(id)) : status;
-}
-
-Status PoolResource::finish_block_use(const BlockId& id, StreamId use, Access access) noexcept {
-  Status status = check_use(id, use);
-  return status.ok() ? finish_use(streams_, notes_, id, use, access, true, locked(id)) : status;
-}
-
-Status PoolResource::record_block_use(const DeviceBlock& block, StreamId use) noexcept {
-  Status status = check_use(block.id(), use);
-  return status.ok() ? finish_use(streams_, notes_, block.id(), use, Access::read, false, locked(block.id())) : status;
+  PoolArena& own = arena(id.alloc_stream);
+  LockGuard guard(own.lock);
+  PoolArena::LiveRange* entry = own.live.find(id.ptr);
+  bool same = entry != nullptr && entry->range->generation == id.generation;
+  visitor.visit(same ? &entry->range->uses : nullptr);
 }
 
 }  // namespace xlog

@@ -9,8 +9,8 @@
 // smaller than a step wastes the rest of it: `taken` says how much a block occupies.
 #pragma once
 
-#include "runtime/resource/memory_resource.h"
 #include "runtime/resource/pool_arena.h"
+#include "runtime/resource/tracked_resource.h"
 
 namespace xlog {
 
@@ -18,7 +18,7 @@ struct PoolOptions {
   size_t chunk_bytes = size_t{64} << 20;  // least that is asked of the upstream, where it has that much
 };
 
-class PoolResource final : public DeviceMemoryResource {
+class PoolResource final : public TrackedResource {
  public:
   PoolResource(DeviceMemoryResource& upstream, StreamPool& streams, const PoolOptions& options = {}) noexcept;
   // Waits for the work on its chunks and gives them back, live blocks and all; see bytes_outstanding() before.
@@ -27,16 +27,11 @@ class PoolResource final : public DeviceMemoryResource {
   using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
-  [[nodiscard]] int device_ordinal() const noexcept override { return streams_.device_ordinal(); }
   [[nodiscard]] uint64_t bytes_outstanding() const noexcept override;
   [[nodiscard]] uint64_t pending_bytes() const noexcept override;
   Status reap_pending(const ReapGoal& goal) noexcept override;
   uint64_t take_released() noexcept override { return released_.exchange(0, std::memory_order_acq_rel); }
   bool budget_snapshot(BudgetSnapshot& out) const noexcept override { return upstream_.budget_snapshot(out); }
-  [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return true; }
-  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept override;
-  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept override;
-  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept override;
 
   // Gives unused chunks back, those whose work is done or comes to be within the patience. Returns their bytes.
   uint64_t trim(uint64_t patience_ns = 0) noexcept;
@@ -54,17 +49,14 @@ class PoolResource final : public DeviceMemoryResource {
   uint64_t settle_waiting(PoolArena& own, StreamId id, size_t most) noexcept;
   uint64_t settle_all() noexcept;
   uint64_t give_back_unused(PoolArena& from, StreamId id, uint64_t deadline) noexcept;
-  Status check_use(const BlockId& id, StreamId use) const noexcept;
-  auto locked(const BlockId& id) noexcept;
+  void with_uses(const BlockId& id, UsesVisitor& visitor) noexcept override;
 
   DeviceMemoryResource& upstream_;
-  StreamPool& streams_;
   const PoolOptions options_;
   const size_t count_;
   PoolArena* arenas_;
   std::atomic<uint64_t> held_{0};
   std::atomic<uint64_t> released_{0};
-  UseNotes notes_{};
   Slab<Range> ranges_{};
   Slab<Chunk> chunks_{};
 };

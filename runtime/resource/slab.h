@@ -53,7 +53,7 @@ class Slab {
   static constexpr size_t kPageBytes = 64 << 10;
   struct Page {
     Page* next;
-    Node nodes[(kPageBytes - 64) / sizeof(Node)];
+    Node nodes[(kPageBytes - alignof(Node) - sizeof(Page*)) / sizeof(Node)];
   };
 
   bool add_page() noexcept {

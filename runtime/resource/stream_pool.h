@@ -91,7 +91,7 @@ class StreamPool {
     CUevent event;
     Tick tick;  // covers this one and all before
   };
-  struct alignas(64) Timeline {
+  struct alignas(128) Timeline {
     CUstream handle;
     std::atomic<Tick> submitted;
     std::atomic<Tick> completed;

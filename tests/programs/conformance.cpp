@@ -219,6 +219,65 @@ void child() {
   waitpid(pid, &status, 0);
 }
 
+// What the order of uses across streams is built on: `held` stands still until the word is 1.
+void order_of_streams() {
+  CUstream held = nullptr;
+  CUstream other = nullptr;
+  CUstream third = nullptr;
+  CUevent event = nullptr;
+  CUdeviceptr word = must_alloc(4);
+  unsigned closed = 0;
+  unsigned open = 1;
+  for (CUstream* each : {&held, &other, &third}) {
+    MUST(cuStreamCreate(each, CU_STREAM_NON_BLOCKING));
+  }
+  MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  MUST(cuMemcpyHtoD_v2(word, &closed, sizeof closed));
+  line("event never recorded", cuEventQuery(event));
+  MUST(cuStreamWaitValue32_v2(held, word, 1, CU_STREAM_WAIT_VALUE_GEQ));
+  line("query held stream", cuStreamQuery(held));
+  line("query idle stream", cuStreamQuery(other));
+  MUST(cuEventRecord(event, held));
+  line("query event behind it", cuEventQuery(event));
+  MUST(cuStreamWaitEvent(other, event, 0));
+  line("query its waiter", cuStreamQuery(other));
+  MUST(cuEventRecord(event, third));
+  MUST(cuStreamSynchronize(third));
+  line("query event recorded anew", cuEventQuery(event));
+  line("query waiter of the first record", cuStreamQuery(other));
+
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  int off = 0;
+  cuuint64_t all = UINT64_MAX;
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &off));
+  MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+  CUdeviceptr a = 0;
+  CUdeviceptr b = 0;
+  MUST(cuMemAllocFromPoolAsync(&a, 4096, pool, held));
+  MUST(cuMemFreeAsync(a, held));
+  MUST(cuMemAllocFromPoolAsync(&b, 4096, pool, third));
+  line("own pool, free not reached: another stream gets it", a == b);
+  MUST(cuMemFreeAsync(b, third));
+  MUST(cuMemAllocFromPoolAsync(&b, 4096, pool, held));
+  line("own pool, free not reached: its stream gets it", a == b);
+  MUST(cuMemFreeAsync(b, held));
+  MUST(cuMemcpyHtoDAsync_v2(word, &open, sizeof open, third));
+  for (CUstream each : {third, held, other}) {
+    MUST(cuStreamSynchronize(each));
+  }
+  line("query opened stream", cuStreamQuery(held));
+  line("pool destroy", cuMemPoolDestroy(pool));
+  for (CUstream each : {held, other, third}) {
+    MUST(cuStreamDestroy_v2(each));
+  }
+  MUST(cuEventDestroy_v2(event));
+  MUST(cuMemFree_v2(word));
+}
+
 void granularity() {
   size_t before = 0;
   size_t after = 0;
@@ -260,6 +319,7 @@ int main() {
   ranges();
   sharing_and_attributes();
   proc_addresses();
+  order_of_streams();
   reset();
   child();
   granularity();

@@ -176,6 +176,24 @@ BOOST_AUTO_TEST_CASE(one_budget_a_physical_gpu) {
   BOOST_TEST(first.runtime.deallocate(*a).ok());
 }
 
+// A limit of one user below the limit of the GPU: both count, and both are told.
+BOOST_FIXTURE_TEST_CASE(a_budget_over_a_budget, BudgetStack) {
+  DeviceLedger mine;
+  GlobalDeviceBudget user(budget, 8192, mine);
+  for (int i = 0; i < 16; ++i) {
+    ResourceResult<DeviceBlock> block = user.allocate(8192, i % 3 == 0 ? u : s);
+    BOOST_REQUIRE(block.ok());
+    BOOST_TEST((user.allocate(1, s).status().error == Error::out_of_budget));
+    BOOST_TEST(user.deallocate(*block).ok());
+    BOOST_TEST(user.reserved_bytes() <= 8192);
+  }
+  sync(streams, s);
+  sync(streams, u);
+  BOOST_TEST(user.reap_pending().ok());
+  BOOST_TEST(user.reserved_bytes() == 0);
+  BOOST_TEST(budget.reserved_bytes() == 0);
+}
+
 // Exact under threads, without a lock around it all: never above the limit, nothing lost afterwards.
 BOOST_AUTO_TEST_CASE(exact_under_threads_on_async) {
   StreamPool streams(*Gpu::get().api, 0);

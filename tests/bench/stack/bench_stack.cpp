@@ -22,7 +22,7 @@ using namespace xlog;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kTurns = 9;
+constexpr int kTurns = 40;
 constexpr size_t kBytes = 4096;
 
 double nanoseconds(int pairs, const std::function<void()>& pair) {
@@ -80,7 +80,7 @@ int cpu(StreamPool& streams) {
   GlobalDeviceBudget budget(below, uint64_t{1} << 30, ledger);
   NullSink sink;
   LoggingResource logging(budget, sink);
-  auto best = in_turns(100'000, {[&] { pair_of(direct, {}); }, [&] { pair_of(budget, {}); }, [&] { pair_of(logging, {}); }}, [] {});
+  auto best = in_turns(20'000, {[&] { pair_of(direct, {}); }, [&] { pair_of(budget, {}); }, [&] { pair_of(logging, {}); }}, [] {});
   std::printf("  direct                     %.0f ns a pair\n", best[0]);
   std::printf("  budget + direct            adds %.0f ns\n", best[1] - best[0]);
   std::printf("  logging(null) + budget + direct adds %.0f ns (at most 120)\n", best[2] - best[0]);
@@ -124,7 +124,7 @@ int gpu(StreamPool& streams) {
     driver.cuMemAllocFromPoolAsync(&ptr, kBytes, pool, stream);
     driver.cuMemFreeAsync(ptr, stream);
   };
-  auto best = in_turns(2000, {raw_default, raw_own, [&] { pair_of(async, ids[0]); }}, settle);
+  auto best = in_turns(1000, {raw_default, raw_own, [&] { pair_of(async, ids[0]); }}, settle);
   std::printf("  cuMemAllocAsync + cuMemFreeAsync, default pool  %.0f ns a pair\n", best[0]);
   std::printf("  the same from a pool of its own                 %.0f ns\n", best[1]);
   std::printf(
@@ -135,8 +135,8 @@ int gpu(StreamPool& streams) {
   double one = 1e18;
   double sixteen = 1e18;
   for (int turn = 0; turn < kTurns; ++turn) {
-    one = std::min(one, threaded(suballocator, {ids[0]}, 100'000));
-    sixteen = std::min(sixteen, threaded(suballocator, ids, 100'000));
+    one = std::min(one, threaded(suballocator, {ids[0]}, 20'000));
+    sixteen = std::min(sixteen, threaded(suballocator, ids, 20'000));
   }
   std::printf("  Pool, 1 thread    %.0f ns a pair (at most 500)\n", one);
   std::printf("  Pool, 16 threads  %.0f ns a pair and thread, each on its own stream, %.2f of that\n", sixteen, sixteen / one);
