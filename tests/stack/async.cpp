@@ -226,6 +226,8 @@ BOOST_FIXTURE_TEST_CASE(no_interleaving_loses_a_use, AsyncFixture) {
     DeviceBlock a = allocate(4096, s);
     BOOST_REQUIRE(resource.prepare_block_use(a.id(), u, Access::write).ok());
     BOOST_REQUIRE(resource.record_block_use(a, u).ok());
+    sync(streams, u);
+    BOOST_TEST(streams.is_done(u, streams.mark(u)));  // what was recorded is known to be done
     gate.hold(u);
     BOOST_TEST(resource.deallocate(a).ok());
     BOOST_TEST(resource.reap_pending().ok());
@@ -330,6 +332,38 @@ BOOST_FIXTURE_TEST_CASE(an_orderly_shutdown, AsyncFixture) {
   BOOST_TEST(leaks.unsettled_bytes == 0);
   BOOST_TEST((resource.allocate(64, s).status().error == Error::stream_misuse));
   BOOST_TEST((resource.deallocate(a).error == Error::use_after_free));
+}
+
+// A stream that is never idle: what is done comes to be known, however much is enqueued and asked for after it.
+BOOST_FIXTURE_TEST_CASE(old_work_is_known_to_be_done_on_a_busy_stream, AsyncFixture) {
+  Tick old = streams.mark(s);
+  BOOST_TEST(streams.order(u, s, old).ok());
+  sync(streams, s);
+  Gate gate(streams);
+  gate.hold(s);
+  for (int i = 0; i < 20; ++i) {
+    BOOST_TEST(streams.order(v, s, streams.mark(s)).ok());
+  }
+  BOOST_TEST(streams.is_done(s, old));
+  BOOST_TEST(!streams.is_done(s, streams.mark(s)));
+}
+
+// Frees that were asked about are not held up by those that follow.
+BOOST_FIXTURE_TEST_CASE(later_frees_do_not_hide_earlier_ones, AsyncFixture) {
+  Gate first(streams);
+  Gate second(streams);
+  DeviceBlock a = allocate(4096, s);
+  DeviceBlock b = allocate(512, s);
+  first.hold(s);
+  BOOST_TEST(resource.deallocate(a).ok());
+  BOOST_TEST(resource.reap_pending().ok());
+  BOOST_TEST(resource.pending_bytes() == 4096);
+  second.hold(s);
+  BOOST_TEST(resource.deallocate(b).ok());
+  BOOST_TEST(resource.pending_bytes() == 4608);
+  first.open();
+  BOOST_TEST(resource.reap_pending(ReapGoal{.bytes = 4096, .patience_ns = 2'000'000'000}).ok());
+  BOOST_TEST(resource.pending_bytes() == 512);
 }
 
 BOOST_AUTO_TEST_CASE(streams_of_a_pool) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -335,10 +336,19 @@ BOOST_FIXTURE_TEST_CASE(a_commit_that_fails_leaves_nothing_unprotected, RuntimeF
   recorder.write(&a);
   recorder.write(&b);
   BOOST_TEST(recorder.preflight(runtime).ok());
+  Gate gate(streams);
+  gate.hold(u);
   fill(streams, u, b, 1);
   BOOST_TEST(runtime.deallocate(a).ok());
+  std::atomic<bool> opened{false};
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    opened = true;
+    gate.open();
+  });
   BOOST_TEST((recorder.commit(runtime).error == Error::use_after_free));
-  BOOST_TEST(Gpu::get().api->cuStreamQuery(handle(streams, u)) == CUDA_SUCCESS);
+  BOOST_TEST(opened);  // it waited
+  opener.join();
   BOOST_TEST(async.pending_use_count(b.ptr) == 1);
   BOOST_TEST(runtime.deallocate(b).ok());
 }
