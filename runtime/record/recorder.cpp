@@ -60,7 +60,7 @@ void put_lost_row(TextSink& out, uint64_t lost) noexcept {
 }  // namespace
 
 uint64_t Recorder::stack_id(const void* caller) noexcept {
-  uint32_t depth = config_.options->backtrace;
+  uint32_t depth = config_.options != nullptr ? config_.options->backtrace : 0;
   if (depth == 0) {
     return kNone;
   }
@@ -73,7 +73,7 @@ uint64_t Recorder::stack_id(const void* caller) noexcept {
 }
 
 bool Recorder::ensure_open() noexcept {
-  if (!allowed_.load(std::memory_order_relaxed)) {
+  if (!allowed_.load(std::memory_order_relaxed) || config_.options == nullptr) {
     return false;
   }
   State state = state_.load(std::memory_order_acquire);

@@ -45,6 +45,7 @@ class Recorder {
     RunInfoWriter run_info = nullptr;
     const void* run_info_context = nullptr;
   };
+  // Until it is configured, and in a fork child until it is configured anew, nothing is written.
   void configure(const Config& config) noexcept { config_ = config; }
 
   // A process in which every call fails (a fork child of a CUDA program) leaves no log: nothing is written before this,

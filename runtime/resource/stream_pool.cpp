@@ -222,7 +222,7 @@ bool StreamPool::is_done(StreamId id, Tick tick) noexcept {
 
 bool StreamPool::wait_done(StreamId id, Tick tick, uint64_t deadline) noexcept {
   for (timespec nap{.tv_sec = 0, .tv_nsec = 5'000}; !is_done(id, tick);) {
-    if (steady_time() >= deadline) {
+    if (steady_time() >= deadline || !fault().ok()) {
       return false;
     }
     nanosleep(&nap, nullptr);

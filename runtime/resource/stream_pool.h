@@ -69,7 +69,7 @@ class StreamPool {
   Status order(StreamId waiter, StreamId on, Tick tick) noexcept;
   // Whether the work is known to be done. Asks the driver; never waits, not for another thread either.
   bool is_done(StreamId id, Tick tick) noexcept;
-  // Waits for the host, until `deadline` (steady ns): false when it passed.
+  // Waits for the host, until `deadline` (steady ns): false when it passed, or the device failed.
   bool wait_done(StreamId id, Tick tick, uint64_t deadline) noexcept;
 
   // The device failed: no tick comes due any more. The first error that an event showed.

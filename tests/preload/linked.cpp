@@ -44,6 +44,18 @@ BOOST_AUTO_TEST_CASE(its_log_and_its_budget_come_from_the_options) {
              "remaining 524288 bytes\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_fork_child_fails_as_the_driver_does) {
+  TempFolder folder;
+  for (const Environment& with : {Environment{}, Environment{{"XLOG_LOG", folder / "x.csv"}, {"XLOG_BUDGET", "1M"}}}) {
+    Outcome forked = run({program("stack/forked")}, with);
+    BOOST_TEST(forked.status == 0);
+    BOOST_TEST(forked.out == "child: allocate 0, deallocate 0\nchild ended with 0\nparent: 1, outstanding 0\n");
+  }
+  auto rows = rows_of(log_in(folder));
+  BOOST_TEST(count(rows, "tag", "parent") == 2);
+  BOOST_TEST(count(rows, "tag", "child") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(without_pools_it_says_so_and_tracks_nothing) {
   Outcome direct = run({program("stack/two_streams")}, {{"XLOG_SIM_NO_POOLS", "1"}});
   BOOST_TEST(direct.status == 1);
