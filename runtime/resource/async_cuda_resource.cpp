@@ -82,7 +82,7 @@ CUresult AsyncCudaResource::allocate_memory(size_t bytes, CUstream stream, CUdev
 // The driver gave the address of a live block out again: somebody freed that one past us.
 void AsyncCudaResource::forget_unseen(const Live& ended) noexcept {
   BlockUses uses = ended.uses;
-  notes_.put(uses.close(streams_));
+  notes_.put_list(uses.close(streams_));
   outstanding_.fetch_sub(cost(ended.bytes), std::memory_order_acq_rel);
   released_.fetch_add(cost(ended.bytes), std::memory_order_acq_rel);
 }
@@ -144,7 +144,7 @@ Status AsyncCudaResource::release(uint64_t ptr, StreamId stream, uint64_t bytes,
   if (uses_done(streams_, uses)) {
     CUresult result = free_now(ptr, stream, bytes);
     if (result == CUDA_SUCCESS) {
-      notes_.put(uses);
+      notes_.put_list(uses);
     }
     return Status::from(result);
   }
@@ -194,9 +194,8 @@ Status AsyncCudaResource::free_deferred(size_t most) noexcept {
       first = first.ok() ? Status::from(result) : first;
       return false;
     }
-    notes_.put(node->uses);
+    notes_.put_list(node->uses);
     deferred_bytes_.fetch_sub(node->cost, std::memory_order_acq_rel);
-    node->next = nullptr;
     deferred_nodes_.put(node);
     return true;
   });

@@ -135,6 +135,8 @@ Chunk* PoolArena::detach_unused(size_t bytes) noexcept {
       if (chunk->next != nullptr) {
         chunk->next->before = chunk->before;
       }
+      chunk->before = nullptr;
+      chunk->next = nullptr;
       return chunk;
     }
   }

@@ -145,9 +145,13 @@ Status PoolResource::grow(const AllocationRequest& request, size_t bytes) noexce
   return {};
 }
 
-// The upstream has no more: unused memory of other streams, on the GPU's time; then everything unused goes back, so that
-// the upstream can make one piece of it; then what waits for uses elsewhere is waited for.
+// The upstream has no whole chunk more. What is asked for may still be there; then unused memory of other streams, on the
+// GPU's time; then everything unused goes back, so that the upstream can make one piece of it; then what waits for uses
+// elsewhere is waited for.
 Status PoolResource::allocate_under_pressure(const AllocationRequest& request, size_t bytes, DeviceBlock& out) noexcept {
+  if (grow(request, bytes).ok() && take_own(request, bytes, out)) {
+    return {};
+  }
   if (adopt_unused(request.stream, bytes, true) && take_own(request, bytes, out)) {
     return {};
   }
@@ -196,7 +200,8 @@ Status PoolResource::allocate(const AllocationRequest& request, DeviceBlock& out
   if (adopt_unused(request.stream, bytes, false) && take_own(request, bytes, out)) {
     return {};
   }
-  size_t chunk = rounded_up(bytes > options_.chunk_bytes ? bytes : options_.chunk_bytes, kGranule);
+  size_t step = options_.chunk_bytes < kGranule ? kRangeStep : kGranule;
+  size_t chunk = rounded_up(bytes > options_.chunk_bytes ? bytes : options_.chunk_bytes, step);
   if (grow(request, chunk).ok() && take_own(request, bytes, out)) {
     return {};
   }
@@ -255,7 +260,7 @@ uint64_t PoolResource::settle_waiting(PoolArena& own, StreamId id, size_t most) 
       own.waiting_bytes.fetch_sub(range->requested, std::memory_order_relaxed);
       own.give(range, streams_.mark(id));
     }
-    notes_.put(uses);
+    notes_.put_list(uses);
     return true;
   });
   if (settled != 0) {  // not a line that all threads write for nothing

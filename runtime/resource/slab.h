@@ -35,8 +35,16 @@ class Slab {
     return node;
   }
 
+  // One node, whatever its `next` says; nullptr is none.
+  void put(Node* node) noexcept {
+    if (node != nullptr) {
+      node->next = nullptr;
+      put_list(node);
+    }
+  }
+
   // A list of nodes, linked by `next`; nullptr is none.
-  void put(Node* list) noexcept {
+  void put_list(Node* list) noexcept {
     if (list == nullptr) {
       return;
     }

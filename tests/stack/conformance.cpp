@@ -239,7 +239,7 @@ class RandomProgram {
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
-      switch (random_() % 5) {
+      switch (random_() % 16 == 0 ? 5 : random_() % 5) {
         case 0:
           make();
           break;
@@ -248,6 +248,12 @@ class RandomProgram {
           break;
         case 2:
           read();
+          break;
+        case 5:
+          BOOST_REQUIRE(stack_.top->reap_pending().ok());
+          if (stack_.pool) {
+            stack_.pool->trim();
+          }
           break;
         default:
           write();

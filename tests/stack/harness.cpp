@@ -113,7 +113,7 @@ Stack::Stack(std::string which) : name(std::move(which)), streams(*Gpu::get().ap
     top = &low_budget.emplace(*top, kTestLimit, ledger);
   }
   if (has("pool")) {
-    top = &pool.emplace(*top, streams, PoolOptions{.chunk_bytes = size_t{4} << 20});
+    top = &pool.emplace(*top, streams, PoolOptions{.chunk_bytes = size_t{16} << 10});
   }
   if (has("lowlog")) {
     top = &low_logging.emplace(*top, memory);

@@ -118,6 +118,55 @@ BOOST_FIXTURE_TEST_CASE(what_is_not_used_goes_back, PoolFixture) {
   BOOST_TEST(ledger.reserved() == 0);
 }
 
+// Many chunks in one arena: each that goes back is one, and the rest go on.
+BOOST_FIXTURE_TEST_CASE(chunks_come_and_go, PoolFixture) {
+  GlobalDeviceBudget wide(async, uint64_t{1} << 30, ledger);
+  PoolResource many(wide, streams, {.chunk_bytes = kChunk});
+  for (int round = 0; round < 5; ++round) {
+    std::vector<DeviceBlock> blocks;
+    std::set<uint64_t> pointers;
+    for (int i = 0; i < 24; ++i) {
+      ResourceResult<DeviceBlock> block = many.allocate(kChunk / 2, i % 8 == 7 ? u : s);
+      BOOST_REQUIRE(block.ok());
+      BOOST_TEST(pointers.insert(block->ptr).second);
+      fill(streams, block->alloc_stream, *block, static_cast<unsigned char>(i));
+      blocks.push_back(std::move(*block));
+    }
+    for (int i = 0; i < 24; i += 2) {  // whole chunks and halves
+      BOOST_TEST(many.deallocate(blocks[static_cast<size_t>(i)]).ok());
+    }
+    BOOST_TEST(many.deallocate(blocks[1]).ok());
+    BOOST_TEST(many.deallocate(blocks[9]).ok());
+    sync(streams, s);
+    sync(streams, u);
+    uint64_t held = many.held_bytes();
+    uint64_t given_back = many.trim();
+    BOOST_TEST(given_back >= 2 * kChunk);
+    BOOST_TEST(many.held_bytes() == held - given_back);
+    for (size_t i = 3; i < 24; i += 2) {
+      if (i != 9) {
+        BOOST_TEST(all_are(read_now(blocks[i]), static_cast<unsigned char>(i)));
+        BOOST_TEST(many.deallocate(blocks[i]).ok());
+      }
+    }
+    BOOST_TEST(many.bytes_outstanding() == 0);
+    sync(streams, s);
+    sync(streams, u);
+    many.trim();
+    BOOST_TEST(many.held_bytes() == 0);
+  }
+}
+
+// Where the upstream has no whole chunk any more, a request is still served with what there is, and at once.
+BOOST_FIXTURE_TEST_CASE(less_than_a_chunk_is_left, PoolFixture) {
+  ResourceResult<DeviceBlock> most = upstream.allocate(2 * kChunk - 8192, u);
+  BOOST_REQUIRE(most.ok());
+  DeviceBlock small = allocate(4096, s);
+  BOOST_TEST(pool.held_bytes() == 4096);
+  BOOST_TEST(pool.deallocate(small).ok());
+  BOOST_TEST(upstream.deallocate(*most).ok());
+}
+
 // Pressure: a request that fits only when everything unused has gone back to the upstream.
 BOOST_FIXTURE_TEST_CASE(pressure_makes_one_of_two_chunks, PoolFixture) {
   DeviceBlock a = allocate(kChunk, s);
