@@ -203,12 +203,9 @@ check-asan:  ## the stack's tests under AddressSanitizer, and under UndefinedBeh
 	$(Q)$(MAKE) --no-print-directory SANITIZE=undefined check-sanitized
 check-tsan:  ## the stack's tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory SANITIZE=thread check-sanitized
-check-sanitized: $(B)/unit_tests $(B)/stack_tests build/sim/libcuda.so.1
+check-sanitized: $(B)/unit_tests $(B)/stack_tests
+	$(Q)$(MAKE) --no-print-directory SANITIZE= all build/sim/libcuda.so.1
 	$(Q)tests/support/check-sanitized.sh build $(B)
-ifneq ($(B),build)
-build/sim/libcuda.so.1:
-	$(Q)$(MAKE) --no-print-directory SANITIZE= $@
-endif
 
 check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
 	$(Q)tests/support/check.sh $(B)

@@ -8,7 +8,7 @@ echo 'leak:libcuda.so.1' > "$sanitized/leaks"  # the simulated driver keeps what
 export LSAN_OPTIONS=suppressions=$sanitized/leaks:print_suppressions=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66
 for tests in unit_tests stack_tests; do
-  if "$sanitized/$tests" --color_output=no --log_level=error --report_level=short > "$sanitized/$tests.log" 2>&1; then
+  if timeout 1200 "$sanitized/$tests" --color_output=no --log_level=error --report_level=short > "$sanitized/$tests.log" 2>&1; then
     echo "$tests under ${sanitized##*/}: $(grep -oE '[0-9]+ test cases out of [0-9]+ passed' "$sanitized/$tests.log" | tail -1)"
   else
     failed=1; echo "$tests under ${sanitized##*/}: failed"; grep -vE '^$|No errors detected' "$sanitized/$tests.log" | head -60

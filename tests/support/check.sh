@@ -6,7 +6,7 @@ passed=0 failed=0 skipped=0
 suite() {  # suite NAME COMMAND...: a Boost.Test program; each test case counts
   local name=$1; shift
   local log=$build/$name.log
-  "$@" --color_output=no --report_level=detailed --log_level=message > "$log" 2>&1
+  timeout 1200 "$@" --color_output=no --report_level=detailed --log_level=message > "$log" 2>&1
   local ok bad
   ok=$(grep -cE '^ +Test case ".*" has passed' "$log"); bad=$(grep -cE '^ +Test case ".*" (has failed|was aborted)' "$log")
   skipped=$((skipped + $(grep -c 'skipped:' "$log")))
