@@ -11,8 +11,4 @@ ResourceResult<DeviceBlock> DeviceMemoryResource::allocate(size_t bytes, StreamI
   return block;
 }
 
-Status DeviceMemoryResource::reserve_memory(uint64_t, MemoryReservation&) noexcept {
-  return Status::from(CUDA_ERROR_NOT_SUPPORTED, "no budget in this stack");
-}
-
 }  // namespace xlog

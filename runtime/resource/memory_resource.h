@@ -19,6 +19,8 @@ struct ReapGoal {
   uint64_t patience_ns = 0;     // how long it may wait for them; 0 looks once
 };
 
+// All virtual functions of a class that a program may derive from are inline: the runtime is built without run-time
+// types, and a program that has them makes its own.
 class DeviceMemoryResource {
  public:
   DeviceMemoryResource(const DeviceMemoryResource&) = delete;
@@ -53,7 +55,9 @@ class DeviceMemoryResource {
   // Limit and reserved bytes of the nearest budget below; false without one.
   virtual bool budget_snapshot(BudgetSnapshot&) const noexcept { return false; }
   // Promises `bytes` for allocations to come.
-  virtual Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept;
+  virtual Status reserve_memory(uint64_t, MemoryReservation&) noexcept {
+    return Status::from(CUDA_ERROR_NOT_SUPPORTED, "no budget in this stack");
+  }
 
   // Uses on other streams than the block's own. prepare: before the work is enqueued on `use`, makes that stream wait for
   // what the work depends on. finish: after it was enqueued, so that later uses and the free wait for it. A resource

@@ -48,7 +48,7 @@ Status TrackedResource::wait_for_dependencies(const BlockId& id, StreamId use, A
   return {};
 }
 
-Status TrackedResource::prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept {
+Status TrackedResource::prepare(const BlockId& id, StreamId use, Access access) noexcept {
   Status status = check_use(id, use);
   if (!status.ok()) {
     return status;
@@ -107,14 +107,6 @@ Status TrackedResource::note_use(const BlockId& id, StreamId use, Access access,
     return note.live ? no_memory() : Status::use_after_free(id.generation);
   }
   return {};
-}
-
-Status TrackedResource::finish_block_use(const BlockId& id, StreamId use, Access access) noexcept {
-  return note_use(id, use, access, true);
-}
-
-Status TrackedResource::record_block_use(const DeviceBlock& block, StreamId use) noexcept {
-  return note_use(block.id(), use, Access::read, false);
 }
 
 }  // namespace xlog

@@ -11,9 +11,9 @@ class TrackedResource : public DeviceMemoryResource {
  public:
   [[nodiscard]] int device_ordinal() const noexcept override { return streams_.device_ordinal(); }
   [[nodiscard]] bool supports_block_use_tracking() const noexcept final { return true; }
-  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept final;
-  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept final;
-  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept final;
+  Status prepare_block_use(const BlockId& id, StreamId use, Access access) noexcept final { return prepare(id, use, access); }
+  Status finish_block_use(const BlockId& id, StreamId use, Access access) noexcept final { return note_use(id, use, access, true); }
+  Status record_block_use(const DeviceBlock& block, StreamId use) noexcept final { return note_use(block.id(), use, Access::read, false); }
 
  protected:
   explicit TrackedResource(StreamPool& streams) noexcept : streams_(streams) {}
@@ -38,6 +38,7 @@ class TrackedResource : public DeviceMemoryResource {
 
  private:
   [[nodiscard]] Status check_use(const BlockId& id, StreamId use) const noexcept;
+  Status prepare(const BlockId& id, StreamId use, Access access) noexcept;
   Status note_use(const BlockId& id, StreamId use, Access access, bool opened) noexcept;
   Status wait_for_dependencies(const BlockId& id, StreamId use, Access access) noexcept;
 };

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <typeinfo>
 
 #include "runtime/library/launch_recorder.h"
 #include "tests/stack/harness.h"
@@ -81,6 +82,52 @@ BOOST_FIXTURE_TEST_CASE(parts_of_one_device, RuntimeFixture) {
   BOOST_TEST((nothing.allocate(64).status().error == Error::stream_misuse));
   BOOST_TEST((nothing.reap_pending().error == Error::stream_misuse));
   BOOST_TEST(!nothing.supports_block_use_tracking());
+}
+
+namespace {
+
+// What a program adds to the stack, with run-time types of its own.
+class CountingAdaptor final : public ResourceAdaptor {
+ public:
+  explicit CountingAdaptor(DeviceMemoryResource& inner) noexcept : ResourceAdaptor(inner) {}
+  using ResourceAdaptor::allocate, ResourceAdaptor::deallocate, ResourceAdaptor::reap_pending;
+  Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override {
+    ++allocations;
+    return inner_.allocate(request, out);
+  }
+  int allocations = 0;
+};
+
+// The least that is a resource that tracks: it has no blocks.
+class EmptyResource final : public TrackedResource {
+ public:
+  explicit EmptyResource(StreamPool& streams) noexcept : TrackedResource(streams) {}
+  using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
+  Status allocate(const AllocationRequest&, DeviceBlock&) noexcept override { return Status::from(CUDA_ERROR_OUT_OF_MEMORY); }
+  Status deallocate(DeviceBlock& block, const FreeRequest&) noexcept override { return Status::use_after_free(block.generation); }
+  [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return 0; }
+
+ private:
+  void with_uses(const BlockId&, UsesVisitor& visitor) noexcept override { visitor.visit(nullptr); }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(resources_of_ones_own, RuntimeFixture) {
+  CountingAdaptor counting(async);
+  DeviceMemoryResource& top = counting;
+  BOOST_TEST((typeid(top) == typeid(CountingAdaptor)));
+  XlogDeviceRuntime own = std::move(*XlogDeviceRuntime::with_resource(0, streams, counting));
+  ResourceResult<DeviceBlock> block = own.allocate(4096, s);
+  BOOST_REQUIRE(block.ok());
+  BOOST_TEST(own.prepare_block_use(block->id(), u, Access::read).ok());
+  BOOST_TEST(own.finish_block_use(block->id(), u, Access::read).ok());
+  BOOST_TEST(own.deallocate(*block).ok());
+  BOOST_TEST(counting.allocations == 1);
+  EmptyResource empty(streams);
+  DeviceMemoryResource& none = empty;
+  BOOST_TEST((typeid(none) == typeid(EmptyResource)));
+  BOOST_TEST((none.prepare_block_use(block->id(), u, Access::read).error == Error::use_after_free));
 }
 
 BOOST_AUTO_TEST_CASE(ordinals_that_are_none) {
