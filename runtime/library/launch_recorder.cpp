@@ -54,7 +54,7 @@ Status LaunchRecorder::preflight(XlogDeviceRuntime& runtime) noexcept {
   for (size_t i = 0; i < uses_.size(); ++i) {
     Status status = runtime.prepare_block_use(uses_[i].id, stream_, uses_[i].access);
     if (!status.ok()) {
-      static_cast<void>(finish_all(i));  // nothing was launched: as read uses they cost nothing but a tick
+      static_cast<void>(finish_all(i));  // nothing was launched: to take them as used costs a tick each
       return status;
     }
   }

@@ -28,7 +28,7 @@ class LaunchRecorder {
   void write(const DeviceBlock* block) noexcept { add(block, Access::write); }
   void read_write(const DeviceBlock* block) noexcept { add(block, Access::read_write); }
 
-  // Before the work is enqueued: waits are put on the launch stream. When one block fails, those before it are undone.
+  // Before the work is enqueued: waits are put on the launch stream. When one block fails, those before it are closed.
   Status preflight(XlogDeviceRuntime& runtime) noexcept;
   // After it was enqueued. Ends the recorder. When a use cannot be kept, the launch stream is waited for instead, so that
   // the work is never unprotected, and the error is returned.

@@ -5,8 +5,9 @@
 // streams are tracked as in AsyncCudaResource.
 //
 // A chunk of the upstream must be usable on the stream that it was allocated for, and its free may be called only when
-// the GPU is done with it: the pool sees to that itself, so any resource will do as upstream. The free of a block that is
-// smaller than a step wastes the rest of it: `taken` says how much a block occupies.
+// the GPU is done with it: the pool sees to that itself, so any resource will do as upstream. A block occupies
+// a multiple of kRangeStep, which its `taken` says; what is pending is told as requested, so a budget that counts
+// `taken` belongs below a pool.
 #pragma once
 
 #include "runtime/resource/pool_arena.h"
