@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_fork_child_fails_as_the_driver_does) {
 }
 
 BOOST_AUTO_TEST_CASE(without_pools_it_says_so_and_tracks_nothing) {
-  Outcome direct = run({program("stack/two_streams")}, {{"XLOG_SIM_NO_POOLS", "1"}});
+  Outcome direct = run({program("stack/two_streams")}, {{"XLOG_SIM_NO_POOLS", "all"}});
   BOOST_TEST(direct.status == 1);
   BOOST_TEST(direct.err ==
              "xlog: GPU 0 has no memory pools: plain memory is used, and uses are not tracked\n"

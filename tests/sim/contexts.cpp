@@ -15,7 +15,7 @@ Device* device_at(CUdevice ordinal) {
 Context* make_context(Device& device, bool primary) {
   Driver& driver = Driver::get();
   auto* context = new Context{&device, primary, nullptr, {}, {}};
-  context->legacy = std::make_unique<Stream>(Stream{context, true, driver.next_stream_id++, {}});
+  context->legacy = std::make_unique<Stream>(Stream{context, true, driver.next_stream_id++, {}, {}});
   driver.contexts.insert(context);
   return context;
 }
@@ -26,15 +26,10 @@ Context* make_context(Device& device, bool primary) {
 // otherwise hide a use of a recycled one.
 void end_context(Context& context) {
   Driver& driver = Driver::get();
-  std::vector<Block> own;
-  for (auto& [ptr, block] : driver.blocks) {
-    if (block.context == &context) {
-      own.push_back(block);
+  for (auto captures = driver.captures; const auto& each : captures) {
+    if (each->origin->context == &context) {
+      end_capture(each);
     }
-  }
-  for (const Block& block : own) {
-    release_plain(block);
-    driver.blocks.erase(block.ptr);
   }
   auto drain = [&](Stream& stream) {
     while (!stream.queue.empty()) {
@@ -52,6 +47,25 @@ void end_context(Context& context) {
     drain(*stream);
     driver.streams.erase(stream);
     delete stream;
+  }
+  std::vector<Block> own;
+  for (auto& [ptr, block] : driver.blocks) {
+    if (block.context == &context) {
+      own.push_back(block);
+    }
+  }
+  for (const Block& block : own) {
+    release_plain(block);
+    end_life(block.serial);
+    driver.blocks.erase(block.ptr);
+  }
+  for (auto it = driver.events.begin(); it != driver.events.end();) {
+    Event* event = *it;
+    bool its = event->context == &context;
+    it = its ? driver.events.erase(it) : std::next(it);
+    if (its) {
+      delete event;
+    }
   }
   driver.contexts.erase(&context);
   context.streams.clear();
@@ -73,7 +87,7 @@ SIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
     device->primary = make_context(*device, true);
   } else if (Driver::get().contexts.count(device->primary) == 0) {
     Context* same = device->primary;  // the primary context keeps its handle through a reset
-    same->legacy = std::make_unique<Stream>(Stream{same, true, Driver::get().next_stream_id++, {}});
+    same->legacy = std::make_unique<Stream>(Stream{same, true, Driver::get().next_stream_id++, {}, {}});
     Driver::get().contexts.insert(same);
   }
   ++device->primary_count;
@@ -217,13 +231,11 @@ SIM_EXPORT CUresult cuCtxSynchronize() {
     return call.result();
   }
   Context* context = call.context();
-  wait_until(
-      [context] {
-        return is_idle(*context->legacy) &&
-               std::all_of(context->streams.begin(), context->streams.end(), [](Stream* s) { return is_idle(*s); }) &&
-               std::all_of(context->per_thread.begin(), context->per_thread.end(), [](auto& s) { return is_idle(*s.second); });
-      },
-      Driver::get().lock);
+  CUresult refused = context_wide_call(*context);
+  if (refused != CUDA_SUCCESS) {
+    return refused;
+  }
+  wait_until([context] { return is_idle(*context); }, Driver::get().lock);
   release_idle_pools();
   return CUDA_SUCCESS;
 }

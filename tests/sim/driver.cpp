@@ -74,7 +74,23 @@ std::vector<Context*>& current_stack() {
   return *stack;
 }
 
-Call::Call(const char* name, Needs needs, bool per_thread) : guard_(Driver::get().lock), per_thread_(per_thread) {
+namespace {
+void (*before_call)(const char*) = nullptr;
+
+// What a test wants to happen at this instant of a call of the library.
+std::mutex& announced(const char* name) {
+  static thread_local bool inside = false;
+  if (before_call != nullptr && !inside) {
+    inside = true;
+    before_call(name);
+    inside = false;
+  }
+  return Driver::get().lock;
+}
+}  // namespace
+
+Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstream handle)
+    : guard_(announced(name)), per_thread_(per_thread) {
   Driver& driver = Driver::get();
   note_call(name);
   if (needs != Needs::nothing) {
@@ -88,11 +104,17 @@ Call::Call(const char* name, Needs needs, bool per_thread) : guard_(Driver::get(
     }
   }
   result_ = injected(name);
+  if (!failed() && beside == Beside::unsafe) {
+    result_ = unsafe_call();
+  }
   if (failed() || needs == Needs::nothing) {
     return;
   }
   make_progress();
-  if (needs == Needs::context) {
+  auto* named = reinterpret_cast<Stream*>(handle);
+  if (needs == Needs::stream && driver.streams.count(named) != 0) {
+    context_ = named->context;
+  } else if (needs == Needs::context || needs == Needs::stream) {
     context_ = current_stack().empty() ? nullptr : current_stack().back();
     if (context_ == nullptr) {
       result_ = CUDA_ERROR_INVALID_CONTEXT;
@@ -116,7 +138,7 @@ Stream* Call::stream(CUstream handle) const {
     }
     auto& mine = context_->per_thread[static_cast<unsigned>(syscall(SYS_gettid))];
     if (!mine) {
-      mine = std::make_unique<Stream>(Stream{context_, true, driver.next_stream_id++, {}});
+      mine = std::make_unique<Stream>(Stream{context_, true, driver.next_stream_id++, {}, {}});
     }
     return mine.get();
   }
@@ -136,12 +158,21 @@ SIM_EXPORT const char* xlog_sim_last_call() {
   return copy.c_str();
 }
 
+// For tests: bytes of a device that are in use, by whomever.
+SIM_EXPORT size_t xlog_sim_used(int device) {
+  std::lock_guard guard(Driver::get().lock);
+  return Driver::get().devices.at(static_cast<size_t>(device))->used;
+}
+
 // For tests: another schedule from now on, in which each stream has a pace of its own.
 SIM_EXPORT void xlog_sim_seed(unsigned seed) {
   std::lock_guard guard(Driver::get().lock);
   Driver::get().random.seed(seed);
   Driver::get().pace_seed = seed;
 }
+
+// For tests: called before each driver call, outside the driver's lock; nullptr ends it.
+SIM_EXPORT void xlog_sim_before_calls(void (*call)(const char* name)) { before_call = call; }
 
 // For tests: faults from now on, as in XLOG_SIM_FAIL.
 SIM_EXPORT void xlog_sim_set_faults(const char* text) {
@@ -266,10 +297,11 @@ SIM_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribut
   if (call.failed() || device_at(device) == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
   }
-  const char* no_pools = std::getenv("XLOG_SIM_NO_POOLS");
+  const char* without = std::getenv("XLOG_SIM_NO_POOLS");  // ordinals, or `all`
+  bool pools = without == nullptr || (std::strcmp(without, "all") != 0 && std::strchr(without, '0' + device) == nullptr);
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-      *value = no_pools == nullptr ? 1 : 0;
+      *value = pools ? 1 : 0;
       break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       *value = 9;
@@ -325,10 +357,9 @@ SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) {
 SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) { return cuGetErrorName(error, text); }
 
 SIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  static thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
   Call call("cuThreadExchangeStreamCaptureMode", Call::Needs::init);
   if (!call.failed()) {
-    std::swap(mine, *mode);
+    std::swap(capture_mode(), *mode);
   }
   return call.result();
 }

@@ -31,6 +31,17 @@ struct Device;
 struct Pool;
 struct Stream;
 
+// A capture in progress: what is put into its streams becomes a node.
+struct Capture {
+  CUstreamCaptureMode mode;
+  int thread;  // that began it
+  Stream* origin;
+  std::set<Stream*> streams;
+  std::set<uint64_t> allocations;  // the graph's own
+  size_t nodes = 0;
+  bool invalidated = false;
+};
+
 // Operations wait for others by number: an operation is done when its number is in no queue.
 struct Operation {
   uint64_t number;
@@ -51,11 +62,13 @@ struct Stream {
   bool blocking;
   uint64_t id;
   std::deque<Operation> queue;
+  std::shared_ptr<Capture> capture{};
 };
 
 struct Event {
   Context* context;
   std::vector<uint64_t> all{};  // operations that the record stands behind
+  std::weak_ptr<Capture> captured{};
 };
 
 struct Block {
@@ -65,6 +78,14 @@ struct Block {
   Context* context;  // plain blocks: they end with it
   Pool* pool;        // pool blocks
   bool freeing = false;
+  uint64_t serial = 0;  // never twice
+};
+
+// What becomes of a block's memory, by serial, for the checks of use (checks.cpp).
+struct Life {
+  uint64_t made = 0;         // operation that the allocation stands for in its stream; 0: valid everywhere
+  Stream* stream = nullptr;  // of that operation
+  bool over = false;         // the free is done
 };
 
 // Addresses of one device, in granules, lowest first: an address that was freed is the next that is given out.
@@ -80,9 +101,12 @@ class Space {
 
 // Small pieces of larger ranges, at steps of 512 bytes, lowest first.
 struct Pieces {
+  size_t apart = 0;  // pieces on two sides of a multiple of this are not joined: they are of two chunks
   std::map<uint64_t, size_t> free;
   void add(uint64_t ptr, size_t bytes);
   uint64_t take(size_t bytes);
+  // Takes this range out, where all of it is free: neighbours may have been joined to it.
+  bool take_range(uint64_t ptr, size_t bytes);
 };
 
 struct Pool {
@@ -91,6 +115,7 @@ struct Pool {
   bool destroyed = false;
   uint64_t threshold = 0;
   std::map<int, uint64_t> attributes;
+  std::set<int> readers;  // devices that were given access
   std::map<uint64_t, size_t> slabs;
   Pieces pieces;  // free for everybody
   struct Returned {
@@ -112,7 +137,7 @@ struct Device {
   size_t total;
   size_t used = 0;  // granules in use
   Space space;
-  Pieces chunks;
+  Pieces chunks{.apart = kGranule, .free = {}};
   std::map<uint64_t, size_t> chunk_bases;  // base -> bytes in use
   Context* primary = nullptr;
   int primary_count = 0;
@@ -132,7 +157,13 @@ struct Driver {
   std::set<Stream*> streams;
   std::set<Event*> events;
   std::set<Pool*> pools;
-  std::set<uint64_t> unfinished;  // operation numbers
+  std::set<uint64_t> unfinished;   // operation numbers
+  std::map<uint64_t, Life> lives;  // by serial, of blocks that an operation may still use
+  uint64_t next_serial = 1;
+  std::set<std::shared_ptr<Capture>> captures;
+  std::map<void*, size_t> graphs;                 // number of nodes
+  std::set<std::pair<Context*, Context*>> peers;  // reader, owner
+  std::map<CUmemGenericAllocationHandle, std::pair<Device*, size_t>> physical;
   uint64_t next_operation = 1;
   uint64_t next_stream_id = 1;
   std::minstd_rand random;
@@ -145,8 +176,11 @@ struct Driver {
 // Held for the length of an API call.
 class Call {
  public:
-  enum class Needs { nothing, init, context };
-  Call(const char* name, Needs needs, bool per_thread = false);
+  // `stream`: the context of the stream where a handle names one, else the current one.
+  enum class Needs { nothing, init, context, stream };
+  // `unsafe`: refused while something captures, unless the thread's mode allows it (cuThreadExchangeStreamCaptureMode).
+  enum class Beside { safe, unsafe };
+  Call(const char* name, Needs needs, bool per_thread = false, Beside beside = Beside::safe, CUstream handle = nullptr);
   [[nodiscard]] bool failed() const { return result_ != CUDA_SUCCESS; }
   [[nodiscard]] CUresult result() const { return result_; }
   [[nodiscard]] Context* context() const { return context_; }
@@ -162,6 +196,29 @@ class Call {
 };
 
 std::vector<Context*>& current_stack();
+
+// The thread's own (cuThreadExchangeStreamCaptureMode).
+CUstreamCaptureMode& capture_mode();
+// CUDA_SUCCESS, or what a potentially unsafe call gets now; it loses the captures that it conflicts with.
+CUresult unsafe_call();
+// What an operation on all of a context gets while a stream of it captures, whatever the mode.
+CUresult context_wide_call(const Context& context);
+void end_capture(const std::shared_ptr<Capture>& capture);
+std::vector<Stream*> all_streams(Context& context);
+// Numbers of the operations that everything in the context stands behind.
+std::vector<uint64_t> all_work(Context& context);
+bool is_idle(Context& context);
+
+// A piece of memory that an operation touches, checked when it runs: the block must have been made in stream order, and
+// its free must not be done. A use that cannot be right ends the process with a line that says why.
+struct Use {
+  uint64_t serial;
+  Stream* stream;
+  void check() const;
+};
+Use use_of(uint64_t ptr, Stream* stream);
+uint64_t begin_life(uint64_t made, Stream* stream);
+void end_life(uint64_t serial);
 
 // Puts an operation into a stream, with the legacy stream's rules.
 void enqueue(Stream& stream, std::function<bool()> run);

@@ -50,11 +50,13 @@ void Space::give_back(uint64_t ptr, size_t bytes) {
 
 void Pieces::add(uint64_t ptr, size_t bytes) {
   auto next = free.lower_bound(ptr);
-  if (next != free.end() && ptr + bytes == next->first) {
+  bool ends = apart != 0 && (ptr + bytes) % apart == 0;
+  bool begins = apart != 0 && ptr % apart == 0;
+  if (next != free.end() && ptr + bytes == next->first && !ends) {
     bytes += next->second;
     next = free.erase(next);
   }
-  if (next != free.begin() && std::prev(next)->first + std::prev(next)->second == ptr) {
+  if (next != free.begin() && std::prev(next)->first + std::prev(next)->second == ptr && !begins) {
     std::prev(next)->second += bytes;
     return;
   }
@@ -73,6 +75,22 @@ uint64_t Pieces::take(size_t bytes) {
     }
   }
   return 0;
+}
+
+bool Pieces::take_range(uint64_t ptr, size_t bytes) {
+  auto piece = free.upper_bound(ptr);
+  if (piece == free.begin() || std::prev(piece)->first + std::prev(piece)->second < ptr + bytes) {
+    return false;
+  }
+  auto [base, size] = *--piece;
+  free.erase(piece);
+  if (base < ptr) {
+    free[base] = ptr - base;
+  }
+  if (base + size > ptr + bytes) {
+    free[ptr + bytes] = base + size - ptr - bytes;
+  }
+  return true;
 }
 
 Block* find_block(uint64_t address) {
@@ -112,7 +130,7 @@ CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
   if (small) {
     std::prev(device.chunk_bases.upper_bound(out))->second += taken;
   }
-  Driver::get().blocks[out] = {out, bytes, taken, &context, nullptr};
+  Driver::get().blocks[out] = {out, bytes, taken, &context, nullptr, false, begin_life(0, nullptr)};
   return CUDA_SUCCESS;
 }
 
@@ -129,7 +147,7 @@ void release_plain(const Block& block) {
   device.chunks.add(block.ptr, block.taken);
   chunk->second -= block.taken;
   if (chunk->second == 0 && device.chunk_bases.size() > 1) {  // one empty chunk is kept
-    device.chunks.free.erase(chunk->first);
+    device.chunks.take_range(chunk->first, kGranule);
     device.space.give_back(chunk->first, kGranule);
     device.used -= kGranule;
     device.chunk_bases.erase(chunk);
@@ -144,6 +162,7 @@ CUresult free_block(uint64_t ptr) {
   }
   Block block = it->second;
   blocks.erase(it);
+  end_life(block.serial);
   if (block.pool != nullptr) {
     return_to_pool(block, nullptr);
   } else {
@@ -166,12 +185,13 @@ bool in_bounds(uint64_t ptr, size_t bytes) {
 
 void* host(uint64_t ptr) { return reinterpret_cast<void*>(ptr); }
 
-CUresult in_stream(Call& call, CUstream handle, std::function<void()> work, bool wait) {
+CUresult in_stream(Call& call, CUstream handle, uint64_t touched, std::function<void()> work, bool wait) {
   Stream* stream = call.stream(handle);
   if (stream == nullptr) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  enqueue(*stream, [work = std::move(work)] {
+  enqueue(*stream, [work = std::move(work), use = use_of(touched, stream)] {
+    use.check();
     work();
     return true;
   });
@@ -182,19 +202,18 @@ CUresult in_stream(Call& call, CUstream handle, std::function<void()> work, bool
   return CUDA_SUCCESS;
 }
 
-CUresult copy(const char* name, void* to, const void* from, size_t bytes, bool good, CUstream stream, bool wait, Call& call) {
-  static_cast<void>(name);
+CUresult copy(void* to, const void* from, uint64_t device, size_t bytes, bool good, CUstream stream, bool wait, Call& call) {
   if (call.failed() || !good) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   return in_stream(
-      call, stream, [=] { std::memcpy(to, from, bytes); }, wait);
+      call, stream, device, [=] { std::memcpy(to, from, bytes); }, wait);
 }
 
 }  // namespace
 
 SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
-  Call call("cuMemAlloc_v2", Call::Needs::context);
+  Call call("cuMemAlloc_v2", Call::Needs::context, false, Call::Beside::unsafe);
   if (call.failed()) {
     return call.result();
   }
@@ -215,7 +234,7 @@ SIM_EXPORT CUresult cuMemAlloc(unsigned* out, unsigned) {
 }
 
 SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
-  Call call("cuMemAllocPitch_v2", Call::Needs::context);
+  Call call("cuMemAllocPitch_v2", Call::Needs::context, false, Call::Beside::unsafe);
   if (call.failed()) {
     return call.result();
   }
@@ -227,7 +246,8 @@ SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t w
 }
 
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
-  Call call("cuMemFree_v2", Call::Needs::init);  // no context is needed, but a dead one is an error
+  // No context is needed, but a dead one is an error.
+  Call call("cuMemFree_v2", Call::Needs::init, false, ptr == 0 ? Call::Beside::safe : Call::Beside::unsafe);
   bool dead = !call.failed() && !current_stack().empty() && Driver::get().contexts.count(current_stack().back()) == 0;
   if (call.failed() || dead || ptr == 0) {
     return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call.result();
@@ -235,16 +255,7 @@ SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
   Block* block = find_block(ptr);
   if (block != nullptr && block->ptr == ptr && block->pool == nullptr) {  // waits for the context's work
     Context* context = block->context;
-    wait_until(
-        [context] {
-          for (Stream* stream : context->streams) {
-            if (!is_idle(*stream)) {
-              return false;
-            }
-          }
-          return is_idle(*context->legacy);
-        },
-        Driver::get().lock);
+    wait_until([context] { return is_idle(*context); }, Driver::get().lock);
   }
   return free_block(ptr);
 }
@@ -337,12 +348,12 @@ SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
 
 SIM_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t n) {
   Call call("cuMemcpyHtoD_v2", Call::Needs::context);
-  return copy("", host(to), from, n, in_bounds(to, n), nullptr, true, call);
+  return copy(host(to), from, to, n, in_bounds(to, n), nullptr, true, call);
 }
 
 SIM_EXPORT CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t n) {
   Call call("cuMemcpyDtoH_v2", Call::Needs::context);
-  return copy("", to, host(from), n, in_bounds(from, n), nullptr, true, call);
+  return copy(to, host(from), from, n, in_bounds(from, n), nullptr, true, call);
 }
 
 SIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
@@ -351,7 +362,7 @@ SIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   return in_stream(
-      call, nullptr, [=] { std::memset(host(to), value, n); }, false);
+      call, nullptr, to, [=] { std::memset(host(to), value, n); }, false);
 }
 
 SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {
@@ -360,15 +371,15 @@ SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t 
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   return in_stream(
-      call, stream, [=] { std::memset(host(to), value, n); }, false);
+      call, stream, to, [=] { std::memset(host(to), value, n); }, false);
 }
 
 SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t n, CUstream stream) {
   Call call("cuMemcpyHtoDAsync_v2", Call::Needs::context);
-  return copy("", host(to), from, n, in_bounds(to, n), stream, false, call);
+  return copy(host(to), from, to, n, in_bounds(to, n), stream, false, call);
 }
 
 SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t n, CUstream stream) {
   Call call("cuMemcpyDtoHAsync_v2", Call::Needs::context);
-  return copy("", to, host(from), n, in_bounds(from, n), stream, false, call);
+  return copy(to, host(from), from, n, in_bounds(from, n), stream, false, call);
 }

@@ -41,21 +41,9 @@ void trim(Pool& pool, uint64_t keep) {
   settle(pool);
   for (auto it = pool.slabs.begin(); it != pool.slabs.end() && pool.reserved > keep;) {
     auto [base, bytes] = *it;
-    auto piece = pool.pieces.free.upper_bound(base);
-    bool whole = piece != pool.pieces.free.begin() && std::prev(piece)->first <= base &&
-                 std::prev(piece)->first + std::prev(piece)->second >= base + bytes;
-    if (!whole) {
+    if (!pool.pieces.take_range(base, bytes)) {
       ++it;
       continue;
-    }
-    --piece;
-    auto [free_base, free_bytes] = *piece;
-    pool.pieces.free.erase(piece);
-    if (free_base < base) {
-      pool.pieces.free[free_base] = base - free_base;
-    }
-    if (free_base + free_bytes > base + bytes) {
-      pool.pieces.free[base + bytes] = free_base + free_bytes - base - bytes;
     }
     pool.device->space.give_back(base, bytes);
     pool.device->used -= bytes;
@@ -95,7 +83,8 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
   }
   pool.used += taken;
   pool.used_high = std::max(pool.used_high, pool.used);
-  Driver::get().blocks[out] = {out, bytes, taken, nullptr, &pool};
+  enqueue(*stream, [] { return true; });
+  Driver::get().blocks[out] = {out, bytes, taken, nullptr, &pool, false, begin_life(stream->queue.back().number, stream)};
   return CUDA_SUCCESS;
 }
 
@@ -104,6 +93,7 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
 void return_to_pool(const Block& block, Stream* stream) {
   Pool& pool = *block.pool;
   pool.used -= block.taken;
+  uint64_t serial = block.serial;
   if (stream == nullptr) {
     pool.pieces.add(block.ptr, block.taken);
     return;
@@ -111,7 +101,8 @@ void return_to_pool(const Block& block, Stream* stream) {
   uint64_t number = ++pool.frees;
   pool.returned.push_back({block.ptr, block.taken, stream, number, false});
   Pool* at = &pool;
-  enqueue(*stream, [at, number] {
+  enqueue(*stream, [at, number, serial] {
+    end_life(serial);
     for (auto& piece : at->returned) {  // what its stream has not taken again
       piece.done = piece.done || piece.free == number;
     }
@@ -134,13 +125,30 @@ using namespace sim;
 
 namespace {
 
+// An address of its own, and a node; there is memory only when the graph runs.
+CUresult allocate_in_graph(Stream& stream, size_t bytes, uint64_t& out) {
+  static uint64_t next = 0x6000'0000'0000ULL;
+  out = next;
+  next += (bytes + kGranule - 1) / kGranule * kGranule;
+  stream.capture->allocations.insert(out);
+  ++stream.capture->nodes;
+  return CUDA_SUCCESS;
+}
+
 CUresult allocate(const char* name, CUdeviceptr* out, size_t bytes, CUmemoryPool chosen, bool explicit_pool, CUstream handle,
                   bool per_thread) {
-  Call call(name, Call::Needs::context, per_thread);
+  Call call(name, Call::Needs::stream, per_thread, Call::Beside::safe, handle);
   if (call.failed()) {
     return call.result();
   }
   Stream* stream = call.stream(handle);
+  if (out != nullptr && stream != nullptr && stream->capture != nullptr) {
+    return allocate_in_graph(*stream, bytes, reinterpret_cast<uint64_t&>(*out));
+  }
+  CUresult refused = unsafe_call();
+  if (refused != CUDA_SUCCESS) {
+    return refused;
+  }
   if (out == nullptr || stream == nullptr) {
     return out == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   }
@@ -152,11 +160,20 @@ CUresult allocate(const char* name, CUdeviceptr* out, size_t bytes, CUmemoryPool
 }
 
 CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool per_thread) {
-  Call call(name, Call::Needs::context, per_thread);
+  Call call(name, Call::Needs::stream, per_thread, Call::Beside::safe, handle);
   if (call.failed() || ptr == 0) {
     return call.result();
   }
   Stream* stream = call.stream(handle);
+  if (stream != nullptr && stream->capture != nullptr) {
+    bool own = stream->capture->allocations.erase(ptr) != 0;
+    stream->capture->nodes += own ? 1 : 0;
+    return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  CUresult refused = unsafe_call();
+  if (refused != CUDA_SUCCESS) {
+    return refused;
+  }
   auto& blocks = Driver::get().blocks;
   auto it = blocks.find(ptr);
   if (stream == nullptr || it == blocks.end() || it->second.freeing) {
@@ -238,7 +255,7 @@ SIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribu
 }
 
 SIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
-  Call call("cuMemPoolGetAttribute", Call::Needs::init);
+  Call call("cuMemPoolGetAttribute", Call::Needs::init, false, Call::Beside::unsafe);
   auto* pool = reinterpret_cast<Pool*>(handle);
   if (call.failed() || Driver::get().pools.count(pool) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
@@ -263,11 +280,27 @@ SIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribu
 }
 
 SIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
-  Call call("cuMemPoolTrimTo", Call::Needs::init);
+  Call call("cuMemPoolTrimTo", Call::Needs::init, false, Call::Beside::unsafe);
   auto* pool = reinterpret_cast<Pool*>(handle);
   if (call.failed() || Driver::get().pools.count(pool) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   trim(*pool, keep);
+  return CUDA_SUCCESS;
+}
+
+// Each peer by a call that names it alone; the owner's own access is not for sale (101).
+SIM_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* map, size_t count) {
+  Call call("cuMemPoolSetAccess", Call::Needs::init);
+  auto* pool = reinterpret_cast<Pool*>(handle);
+  if (call.failed() || Driver::get().pools.count(pool) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (map[i].location.id == pool->device->ordinal && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+      return CUDA_ERROR_INVALID_DEVICE;
+    }
+    pool->readers.insert(map[i].location.id);
+  }
   return CUDA_SUCCESS;
 }

@@ -4,8 +4,6 @@
 
 namespace sim {
 
-namespace {
-
 std::vector<Stream*> all_streams(Context& context) {
   std::vector<Stream*> all{context.legacy.get()};
   for (auto& [tid, stream] : context.per_thread) {
@@ -14,6 +12,27 @@ std::vector<Stream*> all_streams(Context& context) {
   all.insert(all.end(), context.streams.begin(), context.streams.end());
   return all;
 }
+
+std::vector<uint64_t> all_work(Context& context) {
+  std::vector<uint64_t> numbers;
+  for (Stream* stream : all_streams(context)) {
+    if (!stream->queue.empty()) {
+      numbers.push_back(stream->queue.back().number);
+    }
+  }
+  return numbers;
+}
+
+bool is_idle(Context& context) {
+  for (Stream* stream : all_streams(context)) {
+    if (!is_idle(*stream)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
 
 bool step(Stream& stream) {
   Driver& driver = Driver::get();
@@ -47,6 +66,10 @@ bool step_all() {
 
 void enqueue(Stream& stream, std::function<bool()> run) {
   Driver& driver = Driver::get();
+  if (stream.capture != nullptr) {
+    ++stream.capture->nodes;
+    return;
+  }
   Operation operation{driver.next_operation++, {}, std::move(run)};
   Context& context = *stream.context;
   // The legacy stream waits for all blocking streams, and they for it.
@@ -108,7 +131,7 @@ CUresult make_stream(const char* name, CUstream* out, unsigned flags) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   Driver& driver = Driver::get();
-  auto* stream = new Stream{call.context(), (flags & CU_STREAM_NON_BLOCKING) == 0, driver.next_stream_id++, {}};
+  auto* stream = new Stream{call.context(), (flags & CU_STREAM_NON_BLOCKING) == 0, driver.next_stream_id++, {}, {}};
   driver.streams.insert(stream);
   call.context()->streams.insert(stream);
   *out = reinterpret_cast<CUstream>(stream);
@@ -128,6 +151,9 @@ CUresult destroy_stream(const char* name, CUstream handle) {
     operation.run();
     driver.unfinished.erase(operation.number);
   }
+  if (stream->capture != nullptr) {
+    end_capture(std::shared_ptr<Capture>(stream->capture));
+  }
   driver.streams.erase(stream);
   stream->context->streams.erase(stream);
   delete stream;
@@ -135,20 +161,35 @@ CUresult destroy_stream(const char* name, CUstream handle) {
 }
 
 // What every call on a stream begins with.
-#define SIM_STREAM(name, per_thread)                                  \
-  Call call(name, Call::Needs::context, per_thread);                  \
-  Stream* stream = call.failed() ? nullptr : call.stream(handle);     \
-  if (stream == nullptr) {                                            \
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE; \
+#define SIM_STREAM(name, per_thread) SIM_STREAM_BESIDE(name, per_thread, safe)
+#define SIM_STREAM_BESIDE(name, per_thread, beside)                               \
+  Call call(name, Call::Needs::stream, per_thread, Call::Beside::beside, handle); \
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);                 \
+  if (stream == nullptr) {                                                        \
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;             \
   }
 
+// Asking for the end of what only builds a graph loses it.
+bool lost_capture(Stream& stream) {
+  if (stream.capture != nullptr) {
+    stream.capture->invalidated = true;
+  }
+  return stream.capture != nullptr;
+}
+
 CUresult query(const char* name, CUstream handle, bool per_thread) {
-  SIM_STREAM(name, per_thread)
+  SIM_STREAM_BESIDE(name, per_thread, unsafe)
+  if (lost_capture(*stream)) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult synchronize(const char* name, CUstream handle, bool per_thread) {
-  SIM_STREAM(name, per_thread)
+  SIM_STREAM_BESIDE(name, per_thread, unsafe)
+  if (lost_capture(*stream)) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
   release_idle_pools();
   return CUDA_SUCCESS;
@@ -156,7 +197,9 @@ CUresult synchronize(const char* name, CUstream handle, bool per_thread) {
 
 CUresult is_capturing(const char* name, CUstream handle, CUstreamCaptureStatus* status, bool per_thread) {
   SIM_STREAM(name, per_thread)
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  *status = stream->capture == nullptr     ? CU_STREAM_CAPTURE_STATUS_NONE
+            : stream->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                           : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 
@@ -178,6 +221,10 @@ CUresult record(const char* name, CUevent handle_event, CUstream handle, bool pe
   if (Driver::get().events.count(event) == 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
+  event->captured = stream->capture;
+  if (stream->capture != nullptr) {
+    return CUDA_SUCCESS;
+  }
   enqueue(*stream, [] { return true; });
   event->all = {stream->queue.back().number};
   return CUDA_SUCCESS;
@@ -188,6 +235,16 @@ CUresult wait_event(const char* name, CUstream handle, CUevent handle_event, boo
   auto* event = reinterpret_cast<Event*>(handle_event);
   if (Driver::get().events.count(event) == 0) {
     return CUDA_ERROR_INVALID_HANDLE;
+  }
+  std::shared_ptr<Capture> joined = event->captured.lock();
+  if (joined != nullptr) {
+    joined->streams.insert(stream);
+    stream->capture = joined;
+    return CUDA_SUCCESS;
+  }
+  if (stream->capture != nullptr) {
+    stream->capture->invalidated = true;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
   std::vector<uint64_t> after = event->all;
   enqueue(*stream, [] { return true; });
@@ -228,7 +285,7 @@ SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
   if (call.failed()) {
     return call.result();
   }
-  auto* event = new Event{call.context()};
+  auto* event = new Event{call.context(), {}, {}};
   Driver::get().events.insert(event);
   *out = reinterpret_cast<CUevent>(event);
   return CUDA_SUCCESS;
@@ -245,7 +302,7 @@ SIM_EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
 }
 
 SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
-  Call call("cuEventQuery", Call::Needs::init);
+  Call call("cuEventQuery", Call::Needs::init, false, Call::Beside::unsafe);
   auto* event = reinterpret_cast<Event*>(handle);
   if (call.failed() || Driver::get().events.count(event) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
@@ -254,7 +311,7 @@ SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
 }
 
 SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
-  Call call("cuEventSynchronize", Call::Needs::init);
+  Call call("cuEventSynchronize", Call::Needs::init, false, Call::Beside::unsafe);
   auto* event = reinterpret_cast<Event*>(handle);
   if (call.failed() || Driver::get().events.count(event) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
@@ -262,4 +319,24 @@ SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   wait_until([event] { return is_done(*event); }, Driver::get().lock);
   release_idle_pools();
   return CUDA_SUCCESS;
+}
+
+// An event over everything that the context has now, on its non-blocking streams too. Nothing is put into a stream.
+SIM_EXPORT CUresult cuCtxRecordEvent(CUcontext handle, CUevent handle_event) {
+  Call call("cuCtxRecordEvent", Call::Needs::init);
+  auto* context = reinterpret_cast<Context*>(handle);
+  auto* event = reinterpret_cast<Event*>(handle_event);
+  Driver& driver = Driver::get();
+  if (call.failed() || driver.contexts.count(context) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (driver.events.count(event) == 0 || event->context != context) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  CUresult refused = context_wide_call(*context);
+  if (refused == CUDA_SUCCESS) {
+    event->captured.reset();
+    event->all = all_work(*context);
+  }
+  return refused;
 }

@@ -67,6 +67,7 @@ BOOST_FIXTURE_TEST_CASE(a_recorded_use_keeps_the_memory, AsyncFixture) {
 
 // Its twin: the same without telling the resource. This must corrupt, or the test above proves nothing.
 BOOST_FIXTURE_TEST_CASE(an_unrecorded_use_corrupts, AsyncFixture) {
+  Gpu::get().judge_uses(false);
   int corrupt = 0;
   for (unsigned round = 1; round <= 64; ++round) {
     Gpu::get().seed(round);
@@ -86,6 +87,7 @@ BOOST_FIXTURE_TEST_CASE(an_unrecorded_use_corrupts, AsyncFixture) {
     BOOST_TEST(resource.deallocate(b).ok());
   }
   BOOST_TEST(corrupt >= 1);
+  Gpu::get().judge_uses(true);
 }
 
 // Without a gate, as a program would: the memory does come back, and what comes back holds the last write.

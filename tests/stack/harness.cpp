@@ -33,6 +33,7 @@ Gpu& Gpu::get() {
     find(library, "cuStreamWaitValue32_v2", all.wait_value);
     find(library, "cuCtxSetCurrent", all.set_current);
     find(library, "xlog_sim_seed", all.sim_seed);
+    find(library, "xlog_sim_judge_uses", all.sim_judge);
     find(library, "xlog_sim_set_faults", all.sim_faults);
     return all;
   }();

@@ -34,11 +34,18 @@ struct Gpu {
   CUresult (*wait_value)(CUstream, CUdeviceptr, cuuint32_t, unsigned) = nullptr;
   CUresult (*set_current)(CUcontext) = nullptr;
   void (*sim_seed)(unsigned) = nullptr;
+  void (*sim_judge)(bool) = nullptr;
   void (*sim_faults)(const char*) = nullptr;
 
   static Gpu& get();
   [[nodiscard]] bool simulated() const { return sim_seed != nullptr; }
   // The next schedule of the simulator; nothing on a GPU, where each run has its own.
+  // Whether the simulated driver ends the process at a use that is out of order.
+  void judge_uses(bool judge) const {
+    if (sim_judge != nullptr) {
+      sim_judge(judge);
+    }
+  }
   void seed(unsigned value) const {
     if (sim_seed != nullptr) {
       sim_seed(value);

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(the_stack_from_the_options) {
   BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_BACKEND=direct", "XLOG_STACK_EXPECT=direct"}) == 0);
   BOOST_TEST(one({"XLOG_BUDGET=64 quarks", "XLOG_STACK_EXPECT=refused"}) == 0);
   if (Gpu::get().simulated()) {
-    BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_SIM_NO_POOLS=1", "XLOG_STACK_EXPECT=direct"}) == 0);
+    BOOST_TEST(one({"XLOG_BUDGET=64M", "XLOG_SIM_NO_POOLS=all", "XLOG_STACK_EXPECT=direct"}) == 0);
   }
 }
 

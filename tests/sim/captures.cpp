@@ -1,0 +1,130 @@
+// Stream capture: what it refuses, what loses it, and how it ends (tests/gpu/captures.expected is what a real one did).
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/sim/driver.h"
+
+namespace sim {
+
+namespace {
+
+int this_thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
+
+}  // namespace
+
+CUstreamCaptureMode& capture_mode() {
+  static thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  return mine;
+}
+
+CUresult unsafe_call() {
+  if (capture_mode() == CU_STREAM_CAPTURE_MODE_RELAXED) {
+    return CUDA_SUCCESS;
+  }
+  CUresult result = CUDA_SUCCESS;
+  for (const auto& each : Driver::get().captures) {
+    bool own = each->thread == this_thread_id() && each->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool any = capture_mode() == CU_STREAM_CAPTURE_MODE_GLOBAL && each->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    if (own || any) {
+      each->invalidated = true;
+      result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+  }
+  return result;
+}
+
+CUresult context_wide_call(const Context& context) {
+  CUresult result = CUDA_SUCCESS;
+  for (const auto& each : Driver::get().captures) {
+    if (each->origin->context == &context) {
+      each->invalidated = true;
+      result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+  }
+  return result;
+}
+
+void end_capture(const std::shared_ptr<Capture>& capture) {
+  for (Stream* stream : capture->streams) {
+    stream->capture.reset();
+  }
+  Driver::get().captures.erase(capture);
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+namespace {
+
+CUresult begin(const char* name, CUstream handle, CUstreamCaptureMode mode, bool per_thread) {
+  Call call(name, Call::Needs::context, per_thread);
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);
+  if (stream == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (stream == stream->context->legacy.get()) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  if (stream->capture != nullptr) {
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
+  auto capture = std::make_shared<Capture>(Capture{mode, this_thread_id(), stream, {stream}, {}});
+  stream->capture = capture;
+  Driver::get().captures.insert(capture);
+  return CUDA_SUCCESS;
+}
+
+CUresult end(const char* name, CUstream handle, CUgraph* graph, bool per_thread) {
+  Call call(name, Call::Needs::context, per_thread);
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);
+  if (stream == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  std::shared_ptr<Capture> capture = stream->capture;
+  *graph = nullptr;
+  if (capture == nullptr) {
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
+  end_capture(capture);
+  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != this_thread_id()) {
+    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  }
+  if (capture->invalidated) {
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  }
+  auto* made = new char;
+  Driver::get().graphs[made] = capture->nodes;
+  *graph = reinterpret_cast<CUgraph>(made);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIM_EXPORT CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
+  return begin("cuStreamBeginCapture_v2", s, mode, false);
+}
+SIM_EXPORT CUresult cuStreamBeginCapture_v2_ptsz(CUstream s, CUstreamCaptureMode mode) {
+  return begin("cuStreamBeginCapture_v2_ptsz", s, mode, true);
+}
+SIM_EXPORT CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture", s, graph, false); }
+SIM_EXPORT CUresult cuStreamEndCapture_ptsz(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture_ptsz", s, graph, true); }
+
+SIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
+  Call call("cuGraphGetNodes", Call::Needs::init);
+  auto known = Driver::get().graphs.find(graph);
+  if (call.failed() || known == Driver::get().graphs.end()) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  *count = known->second;
+  return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
+  Call call("cuGraphDestroy", Call::Needs::init);
+  if (call.failed() || Driver::get().graphs.erase(graph) == 0) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  delete reinterpret_cast<char*>(graph);
+  return CUDA_SUCCESS;
+}
