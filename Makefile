@@ -186,10 +186,19 @@ $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -cudart $* -o $@ $<
-GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared
+$(B)/gpu/stress: tests/gpu/apps/stress.cu
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -o $@ $<
+$(B)/bench/gpu/%: tests/bench/gpu/%.cu
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -std=c++17 --extended-lambda -o $@ $< -L$(CUDA_HOME)/lib64/stubs -lcuda
+GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress
+GPU_BENCHES  := $(B)/bench/gpu/backend $(B)/bench/gpu/sort
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
-gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(B)/stack_tests
+gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
 	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/stack_tests $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
 
 # ---- targets for people ----------------------------------------------------------------------------------------------
@@ -220,7 +229,7 @@ check-gpu: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(B)/stack_tests  #
 	$(Q)tests/gpu/check-gpu.sh $(B)
 	$(Q)tests/gpu/check-stack.sh $(B)
 
-bench-gpu: all $(NOOP) $(BENCHES)  ## the figures on a GPU
+bench-gpu: all $(NOOP) $(BENCHES) $(GPU_BENCHES)  ## the figures on a GPU
 	$(Q)tests/gpu/bench-gpu.sh $(B)
 
 lint: all  ## format, clang-tidy, layers, exports, dependencies

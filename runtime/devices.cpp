@@ -117,6 +117,15 @@ void Devices::primary_retained(int device, CUcontext context) noexcept {
   }
 }
 
+bool Devices::is_primary(CUcontext context) noexcept {
+  for (CUcontext& each : primaries_) {
+    if (context != nullptr && __atomic_load_n(&each, __ATOMIC_ACQUIRE) == context) {
+      return true;
+    }
+  }
+  return false;
+}
+
 CUcontext Devices::primary(int device) noexcept {
   return device >= 0 && device < 16 ? __atomic_load_n(&primaries_[device], __ATOMIC_ACQUIRE) : nullptr;
 }

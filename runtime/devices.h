@@ -14,6 +14,7 @@ class Devices {
   // -1 when there is none (no context, an invalid stream): the driver is then left to answer.
   int of_current(const DriverApi& driver) noexcept;
   int of_stream(const DriverApi& driver, const StreamArg& stream) noexcept;
+  int of_context(const DriverApi& driver, CUcontext context) noexcept;
   // Device of a pool: as created, or the device whose default pool it is; -1 when it is neither, or on the host.
   int of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept;
   int count(const DriverApi& driver) noexcept;
@@ -23,10 +24,9 @@ class Devices {
   void context_destroyed(CUcontext context) noexcept;
   void primary_retained(int device, CUcontext context) noexcept;
   CUcontext primary(int device) noexcept;
+  bool is_primary(CUcontext context) noexcept;
 
  private:
-  int of_context(const DriverApi& driver, CUcontext context) noexcept;
-
   static constexpr size_t kRemembered = 256;
   struct Named {
     const void* handle;

@@ -26,7 +26,13 @@ void Runtime::each_device(Act act) noexcept {
   }
 }
 
+void Runtime::begin_exit() noexcept {
+  each_source([](PlainSource& source) { source.begin_exit(); });
+  recorder_.begin_exit();
+}
+
 void Runtime::stream_destroyed(CUstream stream) noexcept {
+  gate_.ended({.handle = stream});
   each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
 }
 
@@ -42,28 +48,37 @@ void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
 
 void Runtime::forget_context(CUcontext context) noexcept {
   devices_.context_destroyed(context);
+  gate_.context_ended(context);
+  each_source([context](PlainSource& source) { source.finish_context_end(context); });
   each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
 }
 
-Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api) noexcept
+Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept
     : runtime_(runtime), context_(context), api_(api) {
-  size_t live = context != nullptr ? runtime.registry_.size() : 0;
-  if (live == 0) {
-    return;
+  if (context != nullptr) {
+    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
+    hold_blocks(alive);
   }
+}
+
+void Runtime::ContextEnd::hold_blocks(bool alive) noexcept {
+  size_t live = runtime_.registry_.size();
   mapped_bytes_ = live * (sizeof(Leaving) + sizeof(DeviceBlock));
-  leaving_ = static_cast<Leaving*>(map_state(mapped_bytes_));
+  leaving_ = live != 0 ? static_cast<Leaving*>(map_state(mapped_bytes_)) : nullptr;
   if (leaving_ == nullptr) {
     return;
   }
   auto* blocks = reinterpret_cast<DeviceBlock*>(leaving_ + live);
-  count_ = runtime.registry_.take_if([context](const DeviceBlock& block) { return belongs_to(block, context); }, blocks, live);
+  count_ = runtime_.registry_.take_if([this](const DeviceBlock& block) { return belongs_to(block, context_); }, blocks, live);
   for (size_t i = 0; i < count_; ++i) {
     DeviceBlock& block = leaving_[i].block;
     block = std::move(blocks[i]);
-    NativeDevice* owner = runtime.device(block.device);
+    NativeDevice* owner = runtime_.device(block.device);
     if (owner != nullptr && owner->logging() != nullptr) {
-      owner->logging()->hold_end(block, action::context_destroyed, api, leaving_[i].row);
+      owner->logging()->hold_end(block, action::context_destroyed, api_, leaving_[i].row);
+    }
+    if (block.maker == Maker::pool) {  // it does not end with its context by itself
+      owner->source()->end_block(block, alive);
     }
   }
 }
@@ -75,11 +90,15 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->complete_end(block, action::context_destroyed, api_, leaving_[i].row, result);
     }
-    if (result == CUDA_SUCCESS && owner != nullptr) {
+    bool gone = result == CUDA_SUCCESS || block.maker == Maker::pool;
+    if (gone && owner != nullptr) {
       owner->ended(block);
+      if (block.maker == Maker::cache) {
+        owner->source()->end_block(block, false);
+      }
     }
     DeviceBlock ended;
-    if (result != CUDA_SUCCESS && runtime_.registry_.insert(std::move(block), ended)) {
+    if (!gone && runtime_.registry_.insert(std::move(block), ended)) {
       runtime_.ended_unseen(ended);
     }
   }
@@ -100,7 +119,7 @@ void Runtime::primary_released(CUdevice ordinal, std::string_view api) noexcept 
     return;
   }
   // It was the last: what the context held is gone already, so the rows follow the call.
-  ContextEnd(*this, context, api).finish(CUDA_SUCCESS);
+  ContextEnd(*this, context, api, false).finish(CUDA_SUCCESS);
 }
 
 }  // namespace xlog

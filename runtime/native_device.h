@@ -2,24 +2,39 @@
 // wiped, its ledger too; never destroyed.
 #pragma once
 
+#include <optional>
+
 #include "runtime/device_facts.h"
 #include "runtime/device_stack.h"
+#include "runtime/plain_backend.h"
+#include "runtime/resource/cache_source.h"
 #include "runtime/resource/native_resource.h"
+#include "runtime/resource/pool_source.h"
 
 namespace xlog {
 
 class NativeDevice {
  public:
-  NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, int ordinal, const DeviceFacts& facts) noexcept
+  // `maker`: who serves the plain calls (plain_maker()).
+  NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, CaptureGate& gate, int ordinal,
+               const DeviceFacts& facts, Maker maker) noexcept
       : facts_(facts),
         native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
         sink_(recorder),
-        stack_(native_, options, sink_, ledger_, facts.limit) {}
+        stack_(native_, options, sink_, ledger_, facts.limit) {
+    if (maker == Maker::pool) {
+      native_.set_source(pool_.emplace(driver, ordinal, gate, plain_settings(options, facts)), maker);
+    } else if (maker == Maker::cache) {
+      native_.set_source(cache_.emplace(driver, gate, plain_settings(options, facts)), maker);
+    }
+  }
   NativeDevice(const NativeDevice&) = delete;
   NativeDevice& operator=(const NativeDevice&) = delete;
 
   [[nodiscard]] DeviceMemoryResource& top() noexcept { return stack_.top(); }
   [[nodiscard]] NativeResource& native() noexcept { return native_; }
+  [[nodiscard]] PlainSource* source() noexcept { return native_.source(); }
+  [[nodiscard]] PoolSource* pool() noexcept { return pool_ ? &*pool_ : nullptr; }
   [[nodiscard]] GlobalDeviceBudget* budget() noexcept { return stack_.budget(); }
   [[nodiscard]] LoggingResource* logging() noexcept { return stack_.logging(); }
   [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
@@ -41,6 +56,8 @@ class NativeDevice {
  private:
   DeviceFacts facts_;
   NativeResource native_;
+  std::optional<PoolSource> pool_;
+  std::optional<CacheSource> cache_;
   RecorderSink sink_;
   DeviceLedger ledger_;
   DeviceStack stack_;

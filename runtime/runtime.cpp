@@ -101,10 +101,11 @@ NativeDevice* Runtime::device(int ordinal) noexcept {
   if (!read_device_facts(driver_, options_, ordinal, facts)) {
     return nullptr;
   }
+  Maker maker = plain_maker(driver_, options_, ordinal);
   LockGuard guard(lock_);
   found = built_[ordinal].load(std::memory_order_relaxed);
   if (found == nullptr) {
-    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, ordinal, facts);
+    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, gate_, ordinal, facts, maker);
     built_[ordinal].store(found, std::memory_order_release);
     if (options_.verbose && facts.limit != UINT64_MAX) {
       Text<300> line;
@@ -252,9 +253,9 @@ void Runtime::ended_unseen(const DeviceBlock& block) noexcept {
   }
 }
 
-CUresult Runtime::free_foreign(CUdeviceptr ptr, const FreeRequest& request) noexcept {
+CUresult Runtime::free_foreign(CUdeviceptr asked, CUdeviceptr ptr, const FreeRequest& request) noexcept {
   uint64_t start = steady_time();
-  CUresult result = forward(ptr, request);
+  CUresult result = forward(asked, request);
   if (options_.log.size == 0 || ptr == 0) {
     return result;
   }
@@ -279,7 +280,9 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
   }
   DeviceBlock block;
   if (!registry_.take(ptr, block)) {
-    return free_foreign(ptr, request);
+    bool freed = false;
+    each_source([&](PlainSource& source) { freed = freed || source.holds(ptr); });
+    return free_foreign(freed ? kNoBlock : ptr, ptr, request);
   }
   NativeDevice* owner = device(block.device);
   if (owner == nullptr) {
@@ -304,7 +307,7 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   int ordinal = engaged_ ? devices_.of_current(driver_) : -1;
   NativeDevice* target = ordinal >= 0 ? device(ordinal) : nullptr;
   BudgetSnapshot budget;
-  if (target == nullptr || target->budget() == nullptr) {
+  if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr)) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
   target->settle();
@@ -312,6 +315,8 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   if (result != CUDA_SUCCESS) {
     return result;
   }
+  uint64_t idle = target->source() != nullptr ? target->source()->idle_bytes() : 0;
+  real_free = idle < real_total - real_free ? real_free + idle : real_total;
   target->top().budget_snapshot(budget);
   if (total != nullptr) {
     *total = budget.limit < real_total ? budget.limit : real_total;

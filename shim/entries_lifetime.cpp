@@ -25,7 +25,8 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   XLOG_EXPORT CUresult name(CUcontext context) {                                                 \
     Entry entry(Row::name);                                                                      \
     auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxDestroy_v2)>(context); }; \
-    return entry.serves() ? entry.runtime().end_context(context, #name, call) : call();          \
+    bool ends = entry.serves() && !entry.runtime().is_primary(context);                          \
+    return ends ? entry.runtime().end_context(context, #name, call) : call();                    \
   }
 XLOG_CONTEXT_DESTROY(cuCtxDestroy)
 XLOG_CONTEXT_DESTROY(cuCtxDestroy_v2)

@@ -72,7 +72,30 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   return 1;
 }
 
+struct Search {
+  std::span<const std::string_view> names;
+  TextSink* out;
+};
+
+int visit_name(dl_phdr_info* info, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  std::string_view file = path.substr(path.rfind('/') + 1);
+  for (std::string_view each : search->names) {
+    if (file.starts_with(each)) {
+      search->out->put(file);
+      return 1;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
+
+bool find_loaded(std::span<const std::string_view> names, TextSink& out) noexcept {
+  Search search{names, &out};
+  return dl_iterate_phdr(visit_name, &search) != 0;
+}
 
 void describe_address(uintptr_t address, ModuleAddress& out) noexcept {
   Query query{address, &out};

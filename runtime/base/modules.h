@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "runtime/base/text.h"
 
@@ -16,5 +17,8 @@ struct ModuleAddress {
 };
 
 void describe_address(uintptr_t address, ModuleAddress& out) noexcept;
+
+// Whether a file whose name begins with one of `names` is loaded; `out` is then its name without folders.
+bool find_loaded(std::span<const std::string_view> names, TextSink& out) noexcept;
 
 }  // namespace xlog

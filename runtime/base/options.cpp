@@ -9,23 +9,25 @@ using Reason = Text<400>;
 
 bool is_blank(std::string_view text) noexcept { return trim(text).empty(); }
 
-bool parse_value(std::string_view text, Backend& out, Reason&) noexcept {
+template <class Value, size_t N>
+bool parse_word(std::string_view text, const std::string_view (&words)[N], Value& out) noexcept {
   text = trim(text);
-  if (text == "native" || text == "direct") {
-    out = text == "native" ? Backend::native : Backend::direct;
-    return true;
+  for (size_t i = 0; i < N; ++i) {
+    if (text == words[i]) {
+      out = static_cast<Value>(i);
+      return true;
+    }
   }
   return false;
 }
 
-bool parse_value(std::string_view text, BudgetCount& out, Reason&) noexcept {
-  text = trim(text);
-  if (text == "bytes" || text == "taken") {
-    out = text == "bytes" ? BudgetCount::bytes : BudgetCount::taken;
-    return true;
-  }
-  return false;
-}
+constexpr std::string_view kBackends[] = {"native", "direct", "async", "cache"};
+constexpr std::string_view kAsyncFrees[] = {"wait", "ordered"};
+constexpr std::string_view kBudgetCounts[] = {"bytes", "taken"};
+
+bool parse_value(std::string_view text, Backend& out, Reason&) noexcept { return parse_word(text, kBackends, out); }
+bool parse_value(std::string_view text, AsyncFree& out, Reason&) noexcept { return parse_word(text, kAsyncFrees, out); }
+bool parse_value(std::string_view text, BudgetCount& out, Reason&) noexcept { return parse_word(text, kBudgetCounts, out); }
 
 bool parse_value(std::string_view text, bool& out, Reason&) noexcept {
   text = trim(text);
@@ -70,6 +72,19 @@ bool parse_value(std::string_view text, Bytes& out, Reason& reason) noexcept {
     explain(error, text, reason);
   }
   return error == SizeError::none;
+}
+
+bool parse_value(std::string_view text, SizeSpec& out, Reason& reason) noexcept {
+  SizeError error = parse_size(text, out);
+  if (error != SizeError::none) {
+    explain(error, trim(text), reason);
+  }
+  return error == SizeError::none;
+}
+
+bool parse_value(std::string_view text, SizeOrAuto& out, Reason& reason) noexcept {
+  out.is_auto = trim(text) == "auto";
+  return out.is_auto || parse_value(text, out.size, reason);
 }
 
 template <size_t N>

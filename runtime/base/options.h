@@ -13,7 +13,8 @@ namespace xlog {
 
 inline constexpr size_t kMaxDevices = 16;
 
-enum class Backend : uint8_t { native, direct };
+enum class Backend : uint8_t { native, direct, async, cache };
+enum class AsyncFree : uint8_t { wait, ordered };
 enum class BudgetCount : uint8_t { bytes, taken };
 
 // One part of XLOG_BUDGET: the limit of one GPU, or of every GPU that has no part of its own.
@@ -32,6 +33,11 @@ struct BudgetSpec {
   // Limit for a GPU in bytes; UINT64_MAX when none is set. A UUID counts more than an ordinal, an ordinal more than
   // the part for every GPU.
   [[nodiscard]] uint64_t limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept;
+};
+
+struct SizeOrAuto {
+  SizeSpec size;
+  bool is_auto = false;
 };
 
 template <size_t N>

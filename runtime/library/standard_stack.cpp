@@ -74,10 +74,11 @@ StandardStack::StandardStack(const DriverApi& driver, const Options& options, Re
                              const DeviceFacts& facts) noexcept
     : streams_(driver, ordinal), sink_(recorder) {
   DeviceMemoryResource* leaf = nullptr;
-  if (options.backend != Backend::direct && streams_.context().supports_pools()) {
+  bool wants_pool = options.backend == Backend::native || options.backend == Backend::async;
+  if (wants_pool && streams_.context().supports_pools()) {
     leaf = &async_.emplace(streams_, AsyncOptions{.count = options.budget_count});
   } else {
-    if (options.backend != Backend::direct) {
+    if (wants_pool) {
       Text<160> line;
       line.put("GPU ").decimal(static_cast<uint64_t>(ordinal)).put(" has no memory pools: plain memory is used, and uses are not tracked");
       say(line.view());

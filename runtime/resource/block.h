@@ -21,6 +21,13 @@ enum class Kind : uint8_t {
 
 std::string_view kind_name(Kind kind) noexcept;
 
+// Who made a block of the shim, and frees it.
+enum class Maker : uint8_t {
+  driver,  // a call of the block's own kind
+  pool,    // plain memory from the backend `async`
+  cache,   // plain memory from the backend `cache`
+};
+
 // A CUstream as a program passed it, with the ABI it was passed through: handle 0 means the legacy stream in one and the
 // thread's own stream in the other (`_ptsz`).
 struct StreamArg {
@@ -83,6 +90,8 @@ struct DeviceBlock {
   int16_t device = -1;
   Kind kind = Kind::plain;
   BlockState state = BlockState::live;
+  Maker maker = Maker::driver;
+  bool shared = false;  // another process may have it mapped, or it was given attributes: not to be given out again
 
   DeviceBlock() noexcept = default;
   DeviceBlock(DeviceBlock&& other) noexcept { *this = static_cast<DeviceBlock&&>(other); }
@@ -100,6 +109,8 @@ struct DeviceBlock {
     device = other.device;
     kind = other.kind;
     state = other.state;
+    maker = other.maker;
+    shared = other.shared;
     if (this != &other) {
       other.ptr = 0;
       other.generation = {};

@@ -7,17 +7,6 @@
 
 namespace xlog {
 
-CUresult NativeResource::allocate_plain(const AllocationRequest& request, CUdeviceptr& ptr, size_t& bytes) noexcept {
-  if (request.kind != Kind::pitch) {
-    return driver_.cuMemAlloc_v2(&ptr, request.bytes);
-  }
-  CUresult result = driver_.cuMemAllocPitch_v2(&ptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes);
-  if (result == CUDA_SUCCESS) {
-    bytes = *request.pitch_out * request.height;
-  }
-  return result;
-}
-
 CUresult NativeResource::allocate_ordered(const AllocationRequest& request, CUdeviceptr& ptr) noexcept {
   CUstream stream = request.stream_arg.handle;
   if (request.kind == Kind::pool) {
@@ -28,15 +17,27 @@ CUresult NativeResource::allocate_ordered(const AllocationRequest& request, CUde
   return call(&ptr, request.bytes, stream);
 }
 
+CUresult NativeResource::call_driver(const AllocationRequest& request, CUdeviceptr& ptr) noexcept {
+  if (request.is_ordered()) {
+    return allocate_ordered(request, ptr);
+  }
+  return request.kind == Kind::pitch
+             ? driver_.cuMemAllocPitch_v2(&ptr, request.pitch_out, request.width_bytes, request.height, request.element_bytes)
+             : driver_.cuMemAlloc_v2(&ptr, request.bytes);
+}
+
 Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   CUdeviceptr ptr = out.ptr;
-  size_t bytes = request.bytes;
   bool ordered = request.is_ordered();
-  CUresult result = ordered ? allocate_ordered(request, ptr) : allocate_plain(request, ptr, bytes);
+  bool served = source_ != nullptr && request.kind == Kind::plain && source_->allocate(request.context, request.bytes, ptr);
+  CUresult result = served ? CUDA_SUCCESS : call_driver(request, ptr);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && source_ != nullptr && source_->relieve()) {
+    result = call_driver(request, ptr);
+  }
   out.ptr = ptr;
   if (result == CUDA_SUCCESS) {
-    out.bytes = bytes;
-    out.taken = plain_taken(bytes);
+    out.bytes = request.kind == Kind::pitch ? *request.pitch_out * request.height : request.bytes;
+    out.taken = plain_taken(out.bytes);
     out.align = kDriverAlign;
     out.generation = Generation::next();
     out.tag = request.tag;
@@ -46,36 +47,51 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
     out.device = static_cast<int16_t>(request.device);
     out.kind = ordered || request.kind == Kind::pitch ? request.kind : Kind::plain;
     out.state = BlockState::live;
+    out.maker = served ? maker_ : Maker::driver;
+    out.shared = false;
     outstanding_.fetch_add(cost(out), std::memory_order_relaxed);
   }
   return Status::from(result);
 }
 
-// Any block by either call: the driver frees both kinds by both.
+// The driver frees any block by either call; a source's plain free is its own.
 Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
   CUresult result = CUDA_SUCCESS;
+  bool pending = false;
   if (request.ordered) {
     auto call = request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync;
     result = call(block.ptr, request.stream_arg.handle);
   } else {
-    result = driver_.cuMemFree_v2(block.ptr);
+    result = block.maker != Maker::driver ? source_->free(block, pending) : driver_.cuMemFree_v2(block.ptr);
   }
   if (result != CUDA_SUCCESS) {
     return Status::from(result);
   }
+  if (request.ordered && block.maker != Maker::driver) {
+    source_->freed_in_stream(block);
+  }
   uint64_t bytes = cost(block);
-  block.state = BlockState::freed;
+  block.state = pending ? BlockState::retired : BlockState::freed;
   if (request.ordered && tracks_pending_) {
     CUcontext current = nullptr;
     driver_.cuCtxGetCurrent(&current);
     PendingFrees::Where there{.stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
-    if (pending_.add(there, bytes, steady_time()) == 0) {
-      block.state = BlockState::retired;
-      return {};
-    }
+    pending = pending_.add(there, bytes, steady_time()) == 0;
+    block.state = pending ? BlockState::retired : BlockState::freed;
   }
-  outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (!pending) {
+    outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
   return {};
+}
+
+uint64_t NativeResource::pending_bytes() const noexcept { return pending_.total() + (source_ != nullptr ? source_->pending_bytes() : 0); }
+
+uint64_t NativeResource::take_released() noexcept {
+  if (source_ != nullptr) {
+    settled(source_->take_settled());
+  }
+  return released_.exchange(0, std::memory_order_acq_rel);
 }
 
 void NativeResource::settled(uint64_t bytes) noexcept {
@@ -101,6 +117,11 @@ void NativeResource::return_pending(const AllocationRequest& request, uint64_t b
 Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
   uint64_t start = steady_time();
   uint64_t freed = 0;
+  if (source_ != nullptr) {
+    source_->settle(goal);
+    freed = source_->take_settled();
+    settled(freed);
+  }
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
     uint64_t now = steady_time();
     uint64_t bytes = pending_.settle(driver_, now);

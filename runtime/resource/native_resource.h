@@ -1,6 +1,8 @@
 // The bottom of the shim's default stack: each call goes to the driver's call of its own kind, so that the program gets
-// the memory that it asked for, and frees it the way that it calls for. It serves one device, by requests that say where
-// they come from; it keeps no table of blocks (the caller has one), so nothing is checked here but by the driver.
+// the memory that it asked for, and frees it the way that it calls for; plain calls go to a source of plain memory where
+// there is one (the backends `async` and `cache`), and each block is freed where it was made. It serves one device, by
+// requests that say where they come from; it keeps no table of blocks (the caller has one), so nothing is checked here
+// but by the driver.
 #pragma once
 
 #include <atomic>
@@ -8,6 +10,7 @@
 #include "runtime/base/options.h"
 #include "runtime/resource/memory_resource.h"
 #include "runtime/resource/pending_frees.h"
+#include "runtime/resource/plain_source.h"
 
 namespace xlog {
 
@@ -16,15 +19,21 @@ class NativeResource final : public DeviceMemoryResource {
   // `tracks_pending`: a stream-ordered free counts until it is known to be done; `count` says what counts.
   constexpr NativeResource(const DriverApi& driver, int device, bool tracks_pending, BudgetCount count) noexcept
       : driver_(driver), device_(device), tracks_pending_(tracks_pending), count_(count) {}
+  // Before the first call. The source outlives this.
+  void set_source(PlainSource& source, Maker maker) noexcept {
+    source_ = &source;
+    maker_ = maker;
+  }
+  [[nodiscard]] PlainSource* source() noexcept { return source_; }
 
   using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
   Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
   [[nodiscard]] int device_ordinal() const noexcept override { return device_; }
   [[nodiscard]] uint64_t bytes_outstanding() const noexcept override { return outstanding_.load(std::memory_order_relaxed); }
-  [[nodiscard]] uint64_t pending_bytes() const noexcept override { return pending_.total(); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept override;
   Status reap_pending(const ReapGoal& goal) noexcept override;
-  uint64_t take_released() noexcept override { return released_.exchange(0, std::memory_order_acq_rel); }
+  uint64_t take_released() noexcept override;
   uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
   void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
 
@@ -36,7 +45,7 @@ class NativeResource final : public DeviceMemoryResource {
 
  private:
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept { return count_ == BudgetCount::bytes ? block.bytes : block.taken; }
-  CUresult allocate_plain(const AllocationRequest& request, CUdeviceptr& ptr, size_t& bytes) noexcept;
+  CUresult call_driver(const AllocationRequest& request, CUdeviceptr& ptr) noexcept;
   CUresult allocate_ordered(const AllocationRequest& request, CUdeviceptr& ptr) noexcept;
   void settled(uint64_t bytes) noexcept;
 
@@ -47,6 +56,8 @@ class NativeResource final : public DeviceMemoryResource {
   std::atomic<uint64_t> outstanding_{0};
   std::atomic<uint64_t> released_{0};
   PendingFrees pending_{};
+  PlainSource* source_ = nullptr;
+  Maker maker_ = Maker::driver;
 };
 
 }  // namespace xlog

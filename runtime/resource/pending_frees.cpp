@@ -2,6 +2,7 @@
 
 #include "runtime/base/driver_api.h"
 #include "runtime/base/thread.h"
+#include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {
 
@@ -9,23 +10,6 @@ namespace {
 
 // A per-thread stream cannot be asked by another thread. Such a free is waited for this long, then taken as done.
 constexpr uint64_t kUnaskable = 1'000'000'000;
-
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const DriverApi& driver) noexcept : driver_(driver) { exchange(); }
-  ~RelaxedCapture() { exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  void exchange() noexcept {
-    if (driver_.cuThreadExchangeStreamCaptureMode != nullptr) {
-      driver_.cuThreadExchangeStreamCaptureMode(&mode_);
-    }
-  }
-  const DriverApi& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
 
 }  // namespace
 

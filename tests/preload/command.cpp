@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked_before_the_start) {
   for (const auto& [environment, want] :
        std::vector<std::pair<Environment, std::string>>{{{{"XLOG_BUDGET", "8"}}, "has no unit"},
                                                         {{{"XLOG_BUGDET", "8G"}}, "did you mean XLOG_BUDGET?"},
-                                                        {{{"XLOG_BACKEND", "fast"}}, "give native or direct"}}) {
+                                                        {{{"XLOG_BACKEND", "fast"}}, "give native, direct, async or cache"}}) {
     Outcome ours = run({xlog_command(), "run", "--", program("demo")}, environment, folder.path());
     BOOST_TEST(ours.status == 2);
     BOOST_TEST(ours.out.empty());

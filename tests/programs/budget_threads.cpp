@@ -74,7 +74,7 @@ int main() {
 
   auto set_faults = reinterpret_cast<void (*)(const char*)>(dlsym(RTLD_DEFAULT, "xlog_sim_set_faults"));
   if (set_faults != nullptr) {
-    set_faults("cuMemAlloc_v2:1+:2");
+    set_faults("cuMemAlloc_v2:1+:2,cuMemAllocFromPoolAsync:1+:2");
     int failures = 0;
     for (int i = 0; i < 1000; ++i) {
       CUdeviceptr p = 0;

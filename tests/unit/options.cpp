@@ -105,8 +105,17 @@ BOOST_AUTO_TEST_CASE(limits_of_several_gpus) {
 
 BOOST_AUTO_TEST_CASE(strict_options_fail_closed_and_others_do_not) {
   Options options;
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"XLOG_BUDGET", "8"}, {"XLOG_BUDGET", ""}, {"XLOG_BACKEND", "async!"}, {"XLOG_BACKEND", " "}, {"XLOG_BUDGET_COUNT", "pages"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"XLOG_BUDGET", "8"},
+                                                                                    {"XLOG_BUDGET", ""},
+                                                                                    {"XLOG_BACKEND", "async!"},
+                                                                                    {"XLOG_BACKEND", " "},
+                                                                                    {"XLOG_BUDGET_COUNT", "pages"},
+                                                                                    {"XLOG_ASYNC_FREE", "later"},
+                                                                                    {"XLOG_ASYNC_PENDING", "8"},
+                                                                                    {"XLOG_ASYNC_PENDING", "101%"},
+                                                                                    {"XLOG_ASYNC_KEEP", "auto"},
+                                                                                    {"XLOG_ASYNC_KEEP", ""},
+                                                                                    {"XLOG_ASYNC_ALWAYS", "yes"}}) {
     BOOST_TEST(!parse({{name, value}}, options));
     BOOST_TEST(complaints.size() == 1);
     BOOST_TEST(complaints.at(0).starts_with(name + "=" + value + ": "));

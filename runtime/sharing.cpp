@@ -1,0 +1,67 @@
+// What the program does with blocks beside allocating and freeing them: gives other devices and other processes access,
+// needs what a backend holds.
+#include "runtime/runtime.h"
+
+namespace xlog {
+
+bool Runtime::relieve() noexcept {
+  bool any = false;
+  if (has_sources()) {
+    NativeDevice* target = device(devices_.of_current(driver_));
+    any = target != nullptr && target->source() != nullptr && target->source()->relieve();
+  }
+  return any;
+}
+
+CUcontext Runtime::context_of(const StreamArg& stream) noexcept {
+  CUcontext context = nullptr;
+  bool special = stream.is_legacy() || stream.is_per_thread() || driver_.cuStreamGetCtx == nullptr;
+  if (special || driver_.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS) {
+    driver_.cuCtxGetCurrent(&context);
+  }
+  return context;
+}
+
+void Runtime::peer_enabled(CUcontext owner) noexcept {
+  if (options_.backend != Backend::async) {
+    return;
+  }
+  CUcontext reader = nullptr;
+  driver_.cuCtxGetCurrent(&reader);
+  NativeDevice* target = device(devices_.of_context(driver_, owner));
+  if (target != nullptr && target->pool() != nullptr && reader != nullptr) {
+    target->pool()->grant_peer(owner, reader, devices_.of_current(driver_));
+  }
+}
+
+void Runtime::green_context_made(CUcontext context) noexcept {
+  if (has_sources()) {
+    NativeDevice* target = device(devices_.of_context(driver_, context));
+    if (target != nullptr && target->source() != nullptr) {
+      target->source()->refuse_context(context);
+    }
+  }
+}
+
+void Runtime::shared_out(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
+  CUdeviceptr base = 0;
+  if (!has_sources() || driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) != CUDA_SUCCESS) {
+    return;
+  }
+  bool pooled = false;
+  registry_.visit(base, [&](DeviceBlock* block) {
+    if (block != nullptr) {
+      pooled = block->maker == Maker::pool;
+      block->shared = block->shared || result == CUDA_SUCCESS;
+    }
+    return false;
+  });
+  if (pooled && result != CUDA_SUCCESS && not_shareable_.first()) {
+    Text<300> line;
+    line.put(api).put(": ").put(result_name(result)).put(": memory from XLOG_BACKEND=async cannot be shared with another process; ");
+    line.put("XLOG_BACKEND=cache serves memory that can");
+    say(line.view());
+  }
+}
+
+}  // namespace xlog
