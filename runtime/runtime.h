@@ -74,6 +74,8 @@ class Runtime {
   void green_context_made(CUcontext context) noexcept;
   // A block was handed to another process or given attributes, or the driver refused to.
   void shared_out(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept;
+  // The driver refused a call on this address: says so once, with the remedy, when the backend is why.
+  void not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept;
 
   // A context ends: its plain blocks go with it. `call` is the driver's own.
   template <class Call>
@@ -161,7 +163,7 @@ class Runtime {
   alignas(NativeDevice) unsigned char storage_[kMaxDevices][sizeof(NativeDevice)];
   std::atomic<bool> begun_;
   Once beyond_;
-  Once not_shareable_;
+  Once said_not_supported_;
   char folder_text_[1024];
   char program_[64];
 };

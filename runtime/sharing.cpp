@@ -44,22 +44,34 @@ void Runtime::green_context_made(CUcontext context) noexcept {
 }
 
 void Runtime::shared_out(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
-  CUdeviceptr base = 0;
-  if (!has_sources() || driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) != CUDA_SUCCESS) {
+  if (result != CUDA_SUCCESS) {
+    not_supported(ptr, api, result);
     return;
   }
+  CUdeviceptr base = 0;
+  if (has_sources() && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+    registry_.visit(base, [](DeviceBlock* block) {
+      if (block != nullptr) {
+        block->shared = true;
+      }
+      return false;
+    });
+  }
+}
+
+void Runtime::not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
+  CUdeviceptr base = 0;
   bool pooled = false;
-  registry_.visit(base, [&](DeviceBlock* block) {
-    if (block != nullptr) {
-      pooled = block->maker == Maker::pool;
-      block->shared = block->shared || result == CUDA_SUCCESS;
-    }
-    return false;
-  });
-  if (pooled && result != CUDA_SUCCESS && not_shareable_.first()) {
+  if (options_.backend == Backend::async && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+    registry_.visit(base, [&](DeviceBlock* block) {
+      pooled = block != nullptr && block->maker == Maker::pool;
+      return false;
+    });
+  }
+  if (pooled && said_not_supported_.first()) {
     Text<300> line;
-    line.put(api).put(": ").put(result_name(result)).put(": memory from XLOG_BACKEND=async cannot be shared with another process; ");
-    line.put("XLOG_BACKEND=cache serves memory that can");
+    line.put(api).put(": ").put(result_name(result)).put(": not supported by memory from XLOG_BACKEND=async; ");
+    line.put("XLOG_BACKEND=cache serves memory that does");
     say(line.view());
   }
 }

@@ -7,10 +7,17 @@ KeptBlock*& KeptBlocks::bucket(CUcontext context, size_t bytes) noexcept {
   return buckets_[key >> 54 & (kBuckets - 1)];
 }
 
-KeptBlock* KeptBlocks::make(CUcontext context, CUdeviceptr ptr, size_t bytes, size_t taken) noexcept {
+KeptBlock* KeptBlocks::make(CUcontext context, CUdeviceptr ptr, size_t bytes, size_t taken, bool shared) noexcept {
   KeptBlock* block = nodes_.get();
   if (block != nullptr) {
-    *block = {.ptr = ptr, .bytes = bytes, .taken = taken, .context = context, .next = nullptr, .older = nullptr, .newer = nullptr};
+    *block = {.ptr = ptr,
+              .bytes = bytes,
+              .taken = taken,
+              .context = context,
+              .shared = shared,
+              .next = nullptr,
+              .older = nullptr,
+              .newer = nullptr};
   }
   return block;
 }
@@ -26,7 +33,7 @@ void KeptBlocks::keep(KeptBlock* block) noexcept {
   kept_.fetch_add(block->taken, std::memory_order_relaxed);
 }
 
-CUdeviceptr KeptBlocks::remove(KeptBlock* block) noexcept {
+KeptBlock KeptBlocks::remove(KeptBlock* block) noexcept {
   KeptBlock** at = &bucket(block->context, block->bytes);
   while (*at != block) {
     at = &(*at)->next;
@@ -35,34 +42,39 @@ CUdeviceptr KeptBlocks::remove(KeptBlock* block) noexcept {
   (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
   (block->newer != nullptr ? block->newer->older : newest_) = block->older;
   kept_.fetch_sub(block->taken, std::memory_order_relaxed);
-  CUdeviceptr ptr = block->ptr;
+  KeptBlock copy = *block;
   nodes_.put(block);
-  return ptr;
+  return copy;
 }
 
 CUdeviceptr KeptBlocks::take(CUcontext context, size_t bytes) noexcept {
   LockGuard guard(lock_);
   for (KeptBlock* each = bucket(context, bytes); each != nullptr; each = each->next) {
     if (each->bytes == bytes && each->context == context) {
-      return remove(each);
+      return remove(each).ptr;
     }
   }
   return 0;
 }
 
-CUdeviceptr KeptBlocks::take_oldest() noexcept {
+bool KeptBlocks::take_oldest(KeptBlock& out) noexcept {
   LockGuard guard(lock_);
-  return oldest_ != nullptr ? remove(oldest_) : 0;
+  bool any = oldest_ != nullptr;
+  if (any) {
+    out = remove(oldest_);
+  }
+  return any;
 }
 
-CUdeviceptr KeptBlocks::take_of(CUcontext context) noexcept {
+bool KeptBlocks::take_of(CUcontext context, KeptBlock& out) noexcept {
   LockGuard guard(lock_);
   for (KeptBlock* each = oldest_; each != nullptr; each = each->newer) {
     if (each->context == context) {
-      return remove(each);
+      out = remove(each);
+      return true;
     }
   }
-  return 0;
+  return false;
 }
 
 }  // namespace xlog

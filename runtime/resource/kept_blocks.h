@@ -17,6 +17,7 @@ struct KeptBlock {
   size_t bytes;  // as it was requested: that is what the driver checks copies and answers ranges by
   size_t taken;
   CUcontext context;
+  bool shared;      // not to be kept at all
   KeptBlock* next;  // of its size, and in the slab
   KeptBlock* older;
   KeptBlock* newer;
@@ -25,22 +26,22 @@ struct KeptBlock {
 class KeptBlocks {
  public:
   // A node for a block that is to be kept; nullptr when there is no host memory.
-  KeptBlock* make(CUcontext context, CUdeviceptr ptr, size_t bytes, size_t taken) noexcept;
+  KeptBlock* make(CUcontext context, CUdeviceptr ptr, size_t bytes, size_t taken, bool shared) noexcept;
   void drop(KeptBlock* block) noexcept { nodes_.put(block); }
   // It may be given out.
   void keep(KeptBlock* block) noexcept;
   // 0 when none of that size is kept.
   CUdeviceptr take(CUcontext context, size_t bytes) noexcept;
-  CUdeviceptr take_oldest() noexcept;
-  // One of that context; 0 when there is none.
-  CUdeviceptr take_of(CUcontext context) noexcept;
+  // False when there is none.
+  bool take_oldest(KeptBlock& out) noexcept;
+  bool take_of(CUcontext context, KeptBlock& out) noexcept;
   // What the driver has taken for what is kept.
   [[nodiscard]] uint64_t bytes() const noexcept { return kept_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kBuckets = 1024;
   [[nodiscard]] KeptBlock*& bucket(CUcontext context, size_t bytes) noexcept;
-  CUdeviceptr remove(KeptBlock* block) noexcept;  // under the lock
+  KeptBlock remove(KeptBlock* block) noexcept;  // under the lock
 
   Lock lock_{};
   std::atomic<uint64_t> kept_{0};

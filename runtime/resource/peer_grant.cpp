@@ -46,8 +46,8 @@ bool PoolSource::peer_reads_pool(CUcontext owner, CUcontext reader) noexcept {
   RelaxedCapture relaxed(driver_);
   {
     Current in_owner(driver_, owner);
-    ContextLanes::Use lane = lanes_.open(driver_, owner, true);
-    if (!lane || allocate_on(*lane, kProbe, pooled) != CUDA_SUCCESS) {
+    ContextLanes::Use lane = work().lanes().open(driver_, owner, true);
+    if (!lane || make(*lane, kProbe, pooled) != CUDA_SUCCESS) {
       return false;
     }
     good = driver_.cuMemsetD8Async(pooled, kFirst, kProbe, lane->stream) == CUDA_SUCCESS &&
@@ -70,7 +70,7 @@ bool PoolSource::peer_reads_pool(CUcontext owner, CUcontext reader) noexcept {
     }
   }
   Current in_owner(driver_, owner);
-  ContextLanes::Use lane = lanes_.find(owner);
+  ContextLanes::Use lane = work().lanes().find(owner);
   if (lane) {
     good = good && driver_.cuMemcpyDtoHAsync_v2(back, pooled, kProbe, lane->stream) == CUDA_SUCCESS &&
            driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;

@@ -11,65 +11,130 @@ constexpr uint64_t kLeastPending = 256 << 20;
 
 }  // namespace
 
-class PlainSource::Settled final : public FreeQueue::Done {
- public:
-  Settled(PlainSource& source, ContextLane& lane) noexcept : source_(source), lane_(lane) {}
-  void done(uint64_t bytes, void* what) noexcept override {
-    source_.pending_.fetch_sub(bytes, std::memory_order_relaxed);
-    source_.settled_.fetch_add(bytes, std::memory_order_acq_rel);
-    source_.memory_is_free(lane_, what);
+bool PlainSource::allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept {
+  if (bytes == 0 || context == nullptr || is_exiting() || gate_.is_capturing() || declines()) {
+    return false;
   }
+  if (settings_.ordered) {
+    settle({});
+  }
+  CUdeviceptr found = kept_.take(context, bytes);
+  if (found != 0) {
+    held_.remove(found);
+  } else if (make_or_relieve(context, bytes, found) != CUDA_SUCCESS) {
+    return false;  // the plain call says it again, in the program's own output
+  }
+  in_use(plain_taken(bytes));
+  ptr = found;
+  return true;
+}
 
- private:
-  PlainSource& source_;
-  ContextLane& lane_;
-};
+CUresult PlainSource::make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept {
+  RelaxedCapture relaxed(driver_);
+  ContextLanes::Use lane = work_.lanes().open(driver_, context, with_stream_);
+  if (!lane) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  uint64_t after = used() + not_done() + plain_taken(bytes);
+  shrink(settings_.limit == UINT64_MAX ? most_kept() : may_keep(after));
+  CUresult result = make(*lane, bytes, ptr);
+  return result == CUDA_ERROR_OUT_OF_MEMORY && relieve() ? make(*lane, bytes, ptr) : result;
+}
 
-CUresult PlainSource::wait_for_context(ContextLane& lane, bool& capturing) noexcept {
-  CUcontext context = lane.context.load(std::memory_order_relaxed);
-  CUevent event = nullptr;
-  capturing = gate_.is_capturing();
-  CUresult result = capturing ? CUDA_SUCCESS : lane.events.take(driver_, context, event);
-  if (capturing || result != CUDA_SUCCESS) {
+CUresult PlainSource::free(const DeviceBlock& block, bool& pending) noexcept {
+  pending = false;
+  bool plainly = is_exiting() || leaves_to_driver(block);
+  ContextLanes::Use lane = plainly ? ContextLanes::Use(nullptr) : work_.lanes().find(block.context);
+  KeptBlock* node = lane ? kept_.make(block.context, block.ptr, block.bytes, block.taken, block.shared) : nullptr;
+  if (node == nullptr) {
+    CUresult result = driver_.cuMemFree_v2(block.ptr);
+    not_in_use(result == CUDA_SUCCESS ? block.taken : 0);
     return result;
   }
-  {
-    CaptureGate::Section section(gate_);
-    capturing = !section.is_open();
-    result = capturing ? CUDA_SUCCESS : driver_.cuCtxRecordEvent(context, event);
+  CUresult result = CUDA_SUCCESS;
+  bool capturing = false;
+  held_.add(block.ptr);
+  if (settings_.ordered) {
+    not_done_.fetch_add(block.taken, std::memory_order_relaxed);
+    result = work_.queue(*lane, cost(block), node, most_pending(), capturing);
+    pending = !capturing && result == CUDA_SUCCESS;
+  } else {
+    result = work_.wait(*lane, capturing);
   }
-  if (!capturing && result == CUDA_SUCCESS) {
-    RelaxedCapture relaxed(driver_);
-    result = driver_.cuEventSynchronize(event);
+  if (!pending) {
+    not_done_.fetch_sub(settings_.ordered ? block.taken : 0, std::memory_order_relaxed);
+    if (!capturing && result == CUDA_SUCCESS) {
+      RelaxedCapture relaxed(driver_);
+      keep(&*lane, node);
+    } else {
+      kept_.drop(node);
+      held_.remove(block.ptr);
+      result = capturing ? free_while_capturing(*lane, block.ptr) : result;
+    }
   }
-  lane.events.give(driver_, event);
+  if (result == CUDA_SUCCESS) {
+    not_in_use(block.taken);
+    shrink(most_kept());
+    keep_within_bounds();
+  }
   return result;
 }
 
-// The free of no block tells whether the program may free here (and loses its capture if it may not); a plain block of
-// our own, freed in the relaxed mode, then waits as the program's would.
-CUresult PlainSource::wait_while_capturing() noexcept {
-  CUresult allowed = driver_.cuMemFree_v2(kNoBlock);
-  if (allowed != CUDA_ERROR_INVALID_VALUE) {
-    return allowed;
+void PlainSource::keep(ContextLane* lane, KeptBlock* block) noexcept {
+  if (keeps(block->taken, block->shared)) {
+    kept_.keep(block);
+    return;
   }
-  RelaxedCapture relaxed(driver_);
-  CUdeviceptr probe = 0;
-  CUresult result = driver_.cuMemAlloc_v2(&probe, 1);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
-    result = driver_.cuMemAlloc_v2(&probe, 1);
-  }
-  return result == CUDA_SUCCESS ? driver_.cuMemFree_v2(probe) : result;
+  held_.remove(block->ptr);
+  unmake(lane, block->ptr);
+  kept_.drop(block);
 }
 
-bool PlainSource::settle_lane(ContextLane& lane, bool wait) noexcept {
-  CUevent oldest = wait ? lane.frees.oldest() : nullptr;
-  if (oldest != nullptr) {
-    driver_.cuEventSynchronize(oldest);
+void PlainSource::work_is_done(ContextLane& lane, void* what) noexcept {
+  auto* block = static_cast<KeptBlock*>(what);
+  not_done_.fetch_sub(block->taken, std::memory_order_relaxed);
+  keep(&lane, block);
+}
+
+// The oldest go first. Their work is done, whatever their context does now.
+void PlainSource::shrink(uint64_t most) noexcept {
+  KeptBlock oldest;
+  while (kept_.bytes() > most && kept_.take_oldest(oldest)) {
+    held_.remove(oldest.ptr);
+    RelaxedCapture relaxed(driver_);
+    ContextLanes::Use lane = work_.lanes().find(oldest.context);
+    unmake(lane ? &*lane : nullptr, oldest.ptr);
   }
-  Settled settled(*this, lane);
-  lane.frees.settle(driver_, settled);
-  return oldest != nullptr;
+}
+
+bool PlainSource::relieve() noexcept {
+  if (is_exiting()) {
+    return false;
+  }
+  settle({.patience_ns = 1});
+  bool any = kept_.bytes() != 0;
+  shrink(0);
+  return release_idle() || any;
+}
+
+void PlainSource::settle(const ReapGoal& goal) noexcept {
+  if (!is_exiting()) {
+    work_.settle(goal);
+  }
+}
+
+void PlainSource::finish_context_end(CUcontext context) noexcept {
+  work_.close(context);
+  give_back_kept(context, nullptr);
+}
+
+void PlainSource::give_back_kept(CUcontext context, ContextLane* lane) noexcept {
+  RelaxedCapture relaxed(driver_);
+  KeptBlock each;
+  while (kept_.take_of(context, each)) {
+    held_.remove(each.ptr);
+    unmake(lane, each.ptr);
+  }
 }
 
 uint64_t PlainSource::most_pending() const noexcept {
@@ -79,55 +144,6 @@ uint64_t PlainSource::most_pending() const noexcept {
   uint64_t by_use = most_used_.load(std::memory_order_relaxed) / 4;
   by_use = by_use < kLeastPending ? kLeastPending : by_use;
   return by_use < settings_.most_pending_by_use ? by_use : settings_.most_pending_by_use;
-}
-
-CUresult PlainSource::free_in_order(ContextLane& lane, uint64_t bytes, void* what, bool& capturing) noexcept {
-  CUcontext context = lane.context.load(std::memory_order_relaxed);
-  CUresult result = CUDA_SUCCESS;
-  RelaxedCapture relaxed(driver_);
-  for (auto added = FreeQueue::Added::full; added == FreeQueue::Added::full;) {
-    pending_.fetch_add(bytes, std::memory_order_relaxed);
-    {
-      CaptureGate::Section section(gate_);
-      capturing = !section.is_open();
-      added = capturing ? FreeQueue::Added::failed : lane.frees.add(driver_, context, bytes, what, result);
-    }
-    if (added != FreeQueue::Added::queued) {
-      pending_.fetch_sub(bytes, std::memory_order_relaxed);
-    }
-    if (added == FreeQueue::Added::failed) {
-      return result;
-    }
-    if (added == FreeQueue::Added::full) {
-      settle_lane(lane, true);
-    }
-  }
-  uint64_t most = most_pending();
-  for (bool wait = false; pending_.load(std::memory_order_relaxed) > most; wait = true) {
-    if (!settle_lane(lane, wait) && wait) {
-      break;  // the rest is other contexts'
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
-void PlainSource::close_lane(CUcontext context) noexcept {
-  lanes_.close(context, [this](ContextLane& lane) {
-    Settled settled(*this, lane);
-    lane.frees.forget(settled);
-  });
-}
-
-void PlainSource::settle(const ReapGoal& goal) noexcept {
-  if (pending_.load(std::memory_order_relaxed) == 0 || is_exiting()) {
-    return;
-  }
-  RelaxedCapture relaxed(driver_);
-  lanes_.each([&](ContextLane& lane) {
-    settle_lane(lane, false);
-    while (goal.patience_ns != 0 && settled_.load(std::memory_order_relaxed) < goal.bytes && settle_lane(lane, true)) {
-    }
-  });
 }
 
 void PlainSource::in_use(uint64_t bytes) noexcept {

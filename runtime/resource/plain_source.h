@@ -1,16 +1,16 @@
 // Where plain memory comes from when it is not the driver's plain call: the backends `async` and `cache`, under the
 // native resource. Memory is handed out valid on every stream, and is not handed out again before all work of its
-// context that was there at the free is done. Thread-safe; never throws. Rules: what cuMemFree promises, and captures
-// (tests/gpu/captures.expected).
+// context that was there at the free is done. A freed block is kept for the next request of exactly its size in its
+// context, within bounds; where blocks come from and go to is the derived class's. Thread-safe; never throws. Rules: what
+// cuMemFree promises, and captures (tests/gpu/captures.expected).
 #pragma once
 
 #include <atomic>
 
 #include "runtime/base/options.h"
-#include "runtime/resource/capture_gate.h"
-#include "runtime/resource/context_lanes.h"
+#include "runtime/resource/context_work.h"
 #include "runtime/resource/held_addresses.h"
-#include "runtime/resource/memory_resource.h"
+#include "runtime/resource/kept_blocks.h"
 
 namespace xlog {
 
@@ -26,86 +26,97 @@ struct PlainSettings {
 // Never a block: the driver refuses its free, and refuses it with the capture's code where a capture forbids the call.
 inline constexpr CUdeviceptr kNoBlock = 0xdead000;
 
-class PlainSource {
+class PlainSource : private ContextWork::Client {
  public:
   PlainSource(const PlainSource&) = delete;
   PlainSource& operator=(const PlainSource&) = delete;
 
   // False: not served here now, the driver's plain call is to answer. `context` is current.
-  virtual bool allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept = 0;
+  bool allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
   // cuMemFree of a block of this source: its code. `pending`: the memory follows, and take_settled() tells when.
-  virtual CUresult free(const DeviceBlock& block, bool& pending) noexcept = 0;
+  CUresult free(const DeviceBlock& block, bool& pending) noexcept;
   // The block left by cuMemFreeAsync, in a stream of the program.
-  virtual void freed_in_stream(const DeviceBlock& block) noexcept = 0;
+  void freed_in_stream(const DeviceBlock& block) noexcept { not_in_use(block.taken); }
   // The program has freed this pointer, and the driver does not know.
   bool holds(CUdeviceptr ptr) noexcept { return held_.contains(ptr); }
   // Gives back to the driver what is held and not in use, after waiting for what is pending. False: there was nothing.
-  virtual bool relieve() noexcept = 0;
+  bool relieve() noexcept;
   // What the driver counts as used although no block of the program is in it.
-  virtual uint64_t idle_bytes() noexcept = 0;
+  uint64_t idle_bytes() noexcept { return is_exiting() ? 0 : idle(); }
 
   // A context ends, with its blocks of this source: begin before the driver's call (`alive`) or after it, then each
-  // block, then finish, with the call's result.
+  // block, then finish when the context is gone.
   virtual void begin_context_end(CUcontext context, bool alive) noexcept = 0;
   virtual void end_block(const DeviceBlock& block, bool alive) noexcept = 0;
-  virtual void finish_context_end(CUcontext context) noexcept = 0;
+  void finish_context_end(CUcontext context) noexcept;
 
-  // Settles frees whose work is done; with patience, waits for as many as the goal asks for. That wait has no end but
-  // the work's: cuMemFree would have waited for it.
   void settle(const ReapGoal& goal) noexcept;
   // Bytes of pending frees that have become free since the last call.
-  uint64_t take_settled() noexcept { return settled_.exchange(0, std::memory_order_acq_rel); }
-  [[nodiscard]] uint64_t pending_bytes() const noexcept {
-    return pending_.load(std::memory_order_relaxed) + settled_.load(std::memory_order_relaxed);
-  }
-  void refuse_context(CUcontext context) noexcept { lanes_.refuse(context); }
+  uint64_t take_settled() noexcept { return work_.take_settled(); }
+  [[nodiscard]] uint64_t pending_bytes() const noexcept { return work_.queued_bytes() + work_.settled_bytes(); }
+  // Such a context is left to the driver.
+  void refuse_context(CUcontext context) noexcept { work_.lanes().refuse(context); }
   // No call of ours is made any more.
   void begin_exit() noexcept { exiting_.store(true, std::memory_order_relaxed); }
 
  protected:
-  PlainSource(const DriverApi& driver, CaptureGate& gate, const PlainSettings& settings) noexcept
-      : driver_(driver), gate_(gate), settings_(settings) {}
+  PlainSource(const DriverApi& driver, CaptureGate& gate, const PlainSettings& settings, bool with_stream) noexcept
+      : driver_(driver), settings_(settings), gate_(gate), work_(driver, gate, *this), with_stream_(with_stream) {}
   ~PlainSource() = default;
 
-  // What becomes of the memory of a pending free; under the queue's lock. The lane has no stream when its context is gone.
-  virtual void memory_is_free(ContextLane& lane, void* what) noexcept = 0;
+  // Nothing is served for now.
+  virtual bool declines() noexcept = 0;
+  // A block from the driver, in the relaxed capture mode.
+  virtual CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept = 0;
+  // Gives one back whose work is done, in the relaxed capture mode. No lane, or no stream: its context is gone.
+  virtual void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept = 0;
+  // cuMemFree of a block while something captures: the driver's answer to that.
+  virtual CUresult free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept = 0;
+  // Most that is kept block by block.
+  [[nodiscard]] virtual uint64_t most_kept() noexcept = 0;
+  // A block of that size, or one that was shared, is not kept but given back; then unmake() must not block.
+  [[nodiscard]] virtual bool keeps(size_t taken, bool shared) noexcept = 0;
+  // The block is freed as if it were the driver's.
+  [[nodiscard]] virtual bool leaves_to_driver(const DeviceBlock& block) noexcept = 0;
+  // The rest of relieve(), and whether it gave anything back.
+  virtual bool release_idle() noexcept = 0;
+  virtual void keep_within_bounds() noexcept = 0;
+  virtual uint64_t idle() noexcept = 0;
 
-  // Bytes freed and not known to be done.
-  [[nodiscard]] uint64_t not_done() const noexcept { return pending_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_exiting() const noexcept { return exiting_.load(std::memory_order_relaxed); }
+  // Bytes that the driver takes for blocks that the program has, and for those whose work is not done.
+  [[nodiscard]] uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t not_done() const noexcept { return not_done_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t kept() const noexcept { return kept_.bytes(); }
+  // What may be held on top of `used`.
+  [[nodiscard]] uint64_t may_keep(uint64_t used) const noexcept;
+  [[nodiscard]] ContextWork& work() noexcept { return work_; }
+  // Gives back the oldest of what is kept, down to `most` bytes.
+  void shrink(uint64_t most) noexcept;
+  // Gives back what is kept of a context; without a lane it is gone.
+  void give_back_kept(CUcontext context, ContextLane* lane) noexcept;
+  void in_use(uint64_t bytes) noexcept;
+  void not_in_use(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  const DriverApi& driver_;
+  const PlainSettings settings_;
+
+ private:
+  void work_is_done(ContextLane& lane, void* what) noexcept final;
+  void keep(ContextLane* lane, KeptBlock* block) noexcept;
+  CUresult make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
+  [[nodiscard]] uint64_t most_pending() const noexcept;
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept {
     return settings_.count == BudgetCount::bytes ? block.bytes : block.taken;
   }
-  // Waits for all work that the context has now. `capturing`: it could not ask, and nothing was done.
-  CUresult wait_for_context(ContextLane& lane, bool& capturing) noexcept;
-  // The same while something captures, with the driver's answer to a cuMemFree there.
-  CUresult wait_while_capturing() noexcept;
-  // Queues a free behind all work that the context has now.
-  CUresult free_in_order(ContextLane& lane, uint64_t bytes, void* what, bool& capturing) noexcept;
-  // The context is gone; what was queued in its lane is done.
-  void close_lane(CUcontext context) noexcept;
 
-  void in_use(uint64_t bytes) noexcept;
-  void not_in_use(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // Bytes that the driver takes for blocks that the program has.
-  [[nodiscard]] uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // What may be held on top of that.
-  [[nodiscard]] uint64_t may_keep(uint64_t used) const noexcept;
-
-  const DriverApi& driver_;
   CaptureGate& gate_;
-  const PlainSettings settings_;
-  ContextLanes lanes_{};
+  ContextWork work_;
+  const bool with_stream_;
   HeldAddresses held_{};
-
- private:
-  class Settled;
-  bool settle_lane(ContextLane& lane, bool wait) noexcept;
-  [[nodiscard]] uint64_t most_pending() const noexcept;
-
+  KeptBlocks kept_{};
   std::atomic<bool> exiting_{false};
-  std::atomic<uint64_t> pending_{0};
-  std::atomic<uint64_t> settled_{0};
+  std::atomic<uint64_t> not_done_{0};
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> most_used_{0};
 };

@@ -8,6 +8,10 @@ namespace xlog {
 namespace {
 
 constexpr uint64_t kGranule = 2 << 20;
+// Blocks up to this, and so many of them, are kept one by one: a request of the same size then needs no driver call, which
+// is what threads wait for each other in.
+constexpr uint64_t kLargestKept = 32 << 20;
+constexpr uint64_t kMostKept = 256 << 20;
 
 }  // namespace
 
@@ -49,7 +53,7 @@ uint64_t PoolSource::reserved_now() noexcept {
   return bytes;
 }
 
-CUresult PoolSource::allocate_on(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept {
+CUresult PoolSource::make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept {
   CUdeviceptr made = 0;
   CUresult result = driver_.cuMemAllocFromPoolAsync(&made, bytes, pool_.load(std::memory_order_relaxed), lane.stream);
   if (result != CUDA_SUCCESS) {
@@ -61,84 +65,49 @@ CUresult PoolSource::allocate_on(ContextLane& lane, size_t bytes, CUdeviceptr& p
     return result;
   }
   ptr = made;
+  note_growth(bytes);
+  free_orphans();
   return CUDA_SUCCESS;
 }
 
-bool PoolSource::allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept {
-  if (bytes == 0 || is_exiting() || gate_.is_capturing() || peers_.load(std::memory_order_relaxed) || pool() == nullptr) {
-    return false;
-  }
-  if (settings_.ordered) {
-    settle({});
-  }
-  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-  {
-    RelaxedCapture relaxed(driver_);
-    ContextLanes::Use lane = lanes_.open(driver_, context, true);
-    if (!lane) {
-      return false;
-    }
-    result = allocate_on(*lane, bytes, ptr);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
-      result = allocate_on(*lane, bytes, ptr);
-    }
-  }
-  if (result != CUDA_SUCCESS) {
-    return false;
-  }
-  in_use(plain_taken(bytes));
-  note_growth(used());
-  if (orphan_ != nullptr) {
-    free_orphans();
-  }
-  return true;
-}
-
-CUresult PoolSource::free(const DeviceBlock& block, bool& pending) noexcept {
-  pending = false;
-  ContextLanes::Use lane = is_exiting() ? ContextLanes::Use(nullptr) : lanes_.find(block.context);
-  if (!lane) {
-    not_in_use(block.taken);
-    return driver_.cuMemFree_v2(block.ptr);
-  }
-  CUresult result = CUDA_SUCCESS;
-  bool capturing = false;
-  if (settings_.ordered) {
-    held_.add(block.ptr);
-    result = free_in_order(*lane, cost(block), reinterpret_cast<void*>(block.ptr), capturing);
-    pending = !capturing && result == CUDA_SUCCESS;
-    if (!pending) {
-      held_.remove(block.ptr);
-    }
-  } else {
-    result = wait_for_context(*lane, capturing);
-  }
-  if (capturing) {
-    result = wait_while_capturing();
-  }
-  if (result == CUDA_SUCCESS && !pending) {
-    RelaxedCapture relaxed(driver_);
-    result = driver_.cuMemFreeAsync(block.ptr, lane->stream);
-  }
-  if (result == CUDA_SUCCESS) {
-    not_in_use(block.taken);
-    keep_within_bounds();
-  }
-  return result;
-}
-
-void PoolSource::memory_is_free(ContextLane& lane, void* what) noexcept {
-  auto ptr = reinterpret_cast<CUdeviceptr>(what);
-  held_.remove(ptr);
-  if (lane.stream == nullptr || driver_.cuMemFreeAsync(ptr, lane.stream) != CUDA_SUCCESS) {
+void PoolSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
+  bool alive = lane != nullptr && lane->stream != nullptr;
+  if (!alive || driver_.cuMemFreeAsync(ptr, lane->stream) != CUDA_SUCCESS) {
     add_orphan(ptr);
   }
 }
 
-void PoolSource::note_growth(uint64_t used) noexcept {
-  if (used > reserved_.load(std::memory_order_relaxed)) {
+// The free of no block tells whether the program may free here (and loses its capture if it may not); a plain block of
+// our own, freed in the relaxed mode, then waits as the program's would.
+CUresult PoolSource::free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept {
+  CUresult allowed = driver_.cuMemFree_v2(kNoBlock);
+  if (allowed != CUDA_ERROR_INVALID_VALUE) {
+    return allowed;
+  }
+  RelaxedCapture relaxed(driver_);
+  CUdeviceptr probe = 0;
+  CUresult result = driver_.cuMemAlloc_v2(&probe, 1);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
+    result = driver_.cuMemAlloc_v2(&probe, 1);
+  }
+  if (result == CUDA_SUCCESS) {
+    result = driver_.cuMemFree_v2(probe);
+  }
+  return result == CUDA_SUCCESS ? driver_.cuMemFreeAsync(ptr, lane.stream) : result;
+}
+
+uint64_t PoolSource::most_kept() noexcept {
+  uint64_t most = may_keep(used() + not_done());
+  return most < kMostKept ? most : kMostKept;
+}
+
+bool PoolSource::keeps(size_t taken, bool shared) noexcept { return taken <= kLargestKept && !shared; }
+
+void PoolSource::note_growth(size_t bytes) noexcept {
+  uint64_t taken = used() + not_done() + kept() + plain_taken(bytes);
+  if (taken > reserved_.load(std::memory_order_relaxed)) {
     uint64_t real = reserved_now();
-    reserved_.store(real > used ? real : used, std::memory_order_relaxed);
+    reserved_.store(real > taken ? real : taken, std::memory_order_relaxed);
   }
 }
 
@@ -152,6 +121,7 @@ void PoolSource::keep_within_bounds() noexcept {
   uint64_t real = reserved_now();
   uint64_t target = taken + keep - keep / 8;
   if (real > taken + keep) {
+    shrink(0);  // a kept block holds the whole slab that it is in
     RelaxedCapture relaxed(driver_);
     driver_.cuMemPoolTrimTo(pool_.load(std::memory_order_relaxed), target);
     real = target;
@@ -159,25 +129,21 @@ void PoolSource::keep_within_bounds() noexcept {
   reserved_.store(real, std::memory_order_relaxed);
 }
 
-bool PoolSource::relieve() noexcept {
+bool PoolSource::release_idle() noexcept {
   CUmemoryPool known = pool_.load(std::memory_order_acquire);
-  if (known == nullptr || is_exiting()) {
+  if (known == nullptr) {
     return false;
   }
   uint64_t before = reserved_now();
-  settle({.patience_ns = 1});
   RelaxedCapture relaxed(driver_);
-  lanes_.each([this](ContextLane& lane) { driver_.cuStreamSynchronize(lane.stream); });
+  work().lanes().each([this](ContextLane& lane) { driver_.cuStreamSynchronize(lane.stream); });
   driver_.cuMemPoolTrimTo(known, 0);
   uint64_t after = reserved_now();
   reserved_.store(after, std::memory_order_relaxed);
   return after < before;
 }
 
-uint64_t PoolSource::idle_bytes() noexcept {
-  if (is_exiting()) {
-    return 0;
-  }
+uint64_t PoolSource::idle() noexcept {
   uint64_t reserved = reserved_now();
   uint64_t taken = used();
   // In the steps in which plain memory comes and goes: a program does not see small blocks one by one.
@@ -186,24 +152,21 @@ uint64_t PoolSource::idle_bytes() noexcept {
 
 // Work that still reads the blocks may be running: the driver's call waits for it, so does this.
 void PoolSource::begin_context_end(CUcontext context, bool alive) noexcept {
-  ContextLanes::Use lane = alive && !is_exiting() ? lanes_.find(context) : ContextLanes::Use(nullptr);
+  ContextLanes::Use lane = alive && !is_exiting() ? work().lanes().find(context) : ContextLanes::Use(nullptr);
   if (lane) {
     bool capturing = false;
-    wait_for_context(*lane, capturing);
+    work().wait(*lane, capturing);
     settle({});
+    give_back_kept(context, &*lane);
   }
 }
 
 void PoolSource::end_block(const DeviceBlock& block, bool alive) noexcept {
-  ContextLanes::Use lane = alive && !is_exiting() ? lanes_.find(block.context) : ContextLanes::Use(nullptr);
+  ContextLanes::Use lane = alive && !is_exiting() ? work().lanes().find(block.context) : ContextLanes::Use(nullptr);
   RelaxedCapture relaxed(driver_);
-  if (!lane || driver_.cuMemFreeAsync(block.ptr, lane->stream) != CUDA_SUCCESS) {
-    add_orphan(block.ptr);
-  }
+  unmake(lane ? &*lane : nullptr, block.ptr);
   not_in_use(block.taken);
 }
-
-void PoolSource::finish_context_end(CUcontext context) noexcept { close_lane(context); }
 
 void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
   LockGuard guard(lock_);
@@ -217,6 +180,9 @@ void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
 
 // In a context that lives: the driver frees pool memory by its address alone, and waits for nothing.
 void PoolSource::free_orphans() noexcept {
+  if (orphans_.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
   for (;;) {
     CUdeviceptr ptr = 0;
     {

@@ -225,7 +225,9 @@ void order_of_streams() {
   CUstream other = nullptr;
   CUstream third = nullptr;
   CUevent event = nullptr;
-  CUdeviceptr word = must_alloc(4);
+  size_t pitch = 0;
+  CUdeviceptr word = 0;  // pitched: a word in memory from a pool cannot be waited for
+  MUST(cuMemAllocPitch_v2(&word, &pitch, 4, 1, 4));
   unsigned closed = 0;
   unsigned open = 1;
   for (CUstream* each : {&held, &other, &third}) {
@@ -233,6 +235,15 @@ void order_of_streams() {
   }
   MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   MUST(cuMemcpyHtoD_v2(word, &closed, sizeof closed));
+  CUdeviceptr plain = must_alloc(4);
+  CUdeviceptr pooled = 0;
+  MUST(cuMemAllocAsync(&pooled, 4, nullptr));
+  MUST(cuCtxSynchronize());
+  line("wait for a value in plain memory", cuStreamWaitValue32_v2(other, plain, 0, CU_STREAM_WAIT_VALUE_GEQ));
+  line("wait for a value in pool memory", cuStreamWaitValue32_v2(other, pooled, 0, CU_STREAM_WAIT_VALUE_GEQ));
+  MUST(cuStreamSynchronize(other));
+  MUST(cuMemFree_v2(plain));
+  MUST(cuMemFree_v2(pooled));
   line("event never recorded", cuEventQuery(event));
   MUST(cuStreamWaitValue32_v2(held, word, 1, CU_STREAM_WAIT_VALUE_GEQ));
   line("query held stream", cuStreamQuery(held));

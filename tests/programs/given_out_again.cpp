@@ -22,7 +22,7 @@ void show(const char* what, bool value) { std::printf("%s: %d\n", what, value); 
 }  // namespace
 
 int main() {
-  start();
+  CUcontext first = start();
   CUdeviceptr p = must_alloc(kBytes);
   MUST(cuMemFree_v2(p));
   show("given out again", again(p, kBytes));
@@ -30,6 +30,14 @@ int main() {
   CUdeviceptr q = 0;
   show("one byte more", again(q, kBytes + 1));
   MUST(cuMemFree_v2(q));
+  show("one byte less", again(q, kBytes - 1));
+  MUST(cuMemFree_v2(q));
+  CUcontext other = nullptr;
+  MUST(cuCtxCreate_v2(&other, 0, 0));
+  show("in another context", again(q, kBytes));
+  MUST(cuMemFree_v2(q));
+  MUST(cuCtxDestroy_v2(other));
+  MUST(cuCtxSetCurrent(first));
   MUST(cuMemFree_v2(must_alloc(kBytes)));
   p = must_alloc(kBytes);
   CUipcMemHandle handle;

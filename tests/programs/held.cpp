@@ -44,7 +44,7 @@ int main() {
     }
   }
   if (limited) {
-    std::printf("used at most 256 MiB: %d\n", most <= 256 * kMiB);
+    std::printf("used at most 300 MiB: %d\n", most <= 300 * kMiB);
   }
   std::fprintf(stderr, "most %zu MiB, at the end %zu MiB\n", most / kMiB, used(0) / kMiB);
   return 0;

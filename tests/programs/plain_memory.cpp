@@ -127,6 +127,11 @@ void from_elsewhere(CUcontext context) {
     MUST(cuCtxCreate_v2(&other, 0, 0));
     show("free in another context", cuMemFree_v2(q));
     CUdeviceptr own = must_alloc(kMiB);
+    CUstream busy = nullptr;
+    MUST(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 100; ++i) {
+      MUST(cuMemsetD8Async(own, 1, kMiB, busy));
+    }
     MUST(cuCtxDestroy_v2(other));
     MUST(cuCtxSetCurrent(context));
     show("free of a block whose context is gone", cuMemFree_v2(own));
@@ -150,6 +155,25 @@ void through_resets() {
   }
 }
 
+// The last release ends the context; whether it was the last is known only afterwards.
+void through_a_release() {
+  CUdeviceptr kept = must_alloc(100 * kMiB);
+  MUST(cuMemFree_v2(must_alloc(50 * kMiB)));
+  size_t before = free_now();
+  unsigned flags = 0;
+  int active = 1;
+  while (active != 0) {
+    MUST(cuDevicePrimaryCtxRelease_v2(0));
+    MUST(cuDevicePrimaryCtxGetState(0, &flags, &active));
+  }
+  CUcontext context = nullptr;
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuMemFree_v2(must_alloc(kMiB)));
+  show("a release gives the memory back", free_now() >= before + 98 * kMiB);
+  show("free of what it ended", cuMemFree_v2(kept));
+}
+
 struct Ending {
   CUdeviceptr ptr = 0;
   ~Ending() {
@@ -170,6 +194,7 @@ int main() {
   wrong_frees();
   from_elsewhere(context);
   through_resets();
+  through_a_release();
   static Ending ending;
   ending.ptr = must_alloc(kMiB);
   return 0;

@@ -255,6 +255,10 @@ CUresult wait_event(const char* name, CUstream handle, CUevent handle_event, boo
 
 CUresult wait_value(const char* name, CUstream handle, CUdeviceptr address, cuuint32_t value, bool per_thread) {
   SIM_STREAM(name, per_thread)
+  Block* block = find_block(address);
+  if (block != nullptr && block->pool != nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;  // measured: memory from a pool is refused
+  }
   enqueue(*stream, [address, value] { return __atomic_load_n(reinterpret_cast<uint32_t*>(address), __ATOMIC_ACQUIRE) >= value; });
   return CUDA_SUCCESS;
 }
