@@ -186,7 +186,7 @@ $(B)/gpu/cuda_runtime_%: tests/gpu/apps/cuda_runtime.cu
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -cudart $* -o $@ $<
-$(B)/gpu/stress: tests/gpu/apps/stress.cu
+$(B)/gpu/%: tests/gpu/apps/%.cu
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -o $@ $<
@@ -194,12 +194,13 @@ $(B)/bench/gpu/%: tests/bench/gpu/%.cu
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -std=c++17 --extended-lambda -o $@ $< -L$(CUDA_HOME)/lib64/stubs -lcuda
-GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress
+GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress $(B)/gpu/ipc
 GPU_BENCHES  := $(B)/bench/gpu/backend $(B)/bench/gpu/sort
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
 gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
 	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/stack_tests $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
+	$(Q)strip -g $(B)/kit/stack_tests $(B)/kit/sim/libcuda.so.1
 
 # ---- targets for people ----------------------------------------------------------------------------------------------
 

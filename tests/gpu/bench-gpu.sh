@@ -1,20 +1,71 @@
 #!/bin/bash
-# bench-gpu.sh BUILD: an allocate/free pair of the real driver, natively and under the library, as ratios in one run.
+# bench-gpu.sh BUILD: an unmodified program on the real driver, natively and under the library, as ratios in one run.
 set -eu
 build=$(cd "${1:-build}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
 nvidia-smi -L >/dev/null 2>&1 || { echo "skipped: no GPU here"; exit 0; }
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-best() { for _ in 1 2 3; do rm -rf "$work/log"; env "$@"; done | sort -n | head -1; }
-with=(LD_PRELOAD="$build/libxlog.so")
-for threads in 1 8; do
-  run=("$build/bench/bench_pairs" $threads $((16000 / threads)) 32)
-  native=$(best "${run[@]}")
-  echo "cuMemAlloc + cuMemFree of 1 KiB, $threads thread(s): $native ns natively"
-  for mode in "nothing on:" "limit: XLOG_BUDGET=8G" "log: XLOG_LOG=$work/log/" "log and limit: XLOG_BUDGET=8G XLOG_LOG=$work/log/"; do
-    ours=$(best "${with[@]}" ${mode#*:} "${run[@]}")
-    echo "  ${mode%%:*}: $(awk -v a="$ours" -v b="$native" 'BEGIN{printf "%.3f", a/b}') of that"
+under() {  # under MODE COMMAND...
+  local mode=$1; shift
+  local -a with=(LD_PRELOAD="$build/libxlog.so" XLOG_ASYNC_ALWAYS=1)
+  case $mode in native) with=() ;; async*) with+=(XLOG_BACKEND=async) ;; cache*) with+=(XLOG_BACKEND=cache) ;; esac
+  case $mode in *ordered*) with+=(XLOG_ASYNC_FREE=ordered) ;; esac
+  case $mode in *log*) with+=(XLOG_LOG="$work/log/") ;; esac
+  rm -rf "$work/log"
+  env "${with[@]}" "$@" 2> "$work/err"
+}
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%.2f", a/b}'; }
+times() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%6.1f times", a/b}'; }
+backend=$build/bench/gpu/backend
+all="async async+ordered cache cache+ordered"
+row() {  # row TITLE COMMAND...: microseconds natively, and how many times faster
+  local title=$1; shift
+  local native; native=$(under native "$@")
+  printf '%-44s %9.2f us natively' "$title" "$native"
+  for mode in $all; do printf '  %s%s' "$mode" "$(times "$native" "$(under $mode "$@")")"; done
+  echo
+}
+row "cudaMalloc + cudaFree, 64 KiB" "$backend" pair 65536 1
+row "cudaMalloc + cudaFree, 1 MiB" "$backend" pair 1048576 1
+row "cudaMalloc + cudaFree, 16 MiB" "$backend" pair 16777216 1
+row "cudaMalloc + cudaFree, 1 GiB" "$backend" pair 1073741824 1
+row "cudaMalloc + cudaFree, 1 MiB, 16 threads" "$backend" pair 1048576 16
+row "cudaMalloc + small kernel + cudaFree, 4 KiB" "$backend" kernel 4096
+row "thrust sequence, vector and sort of 1e6" "$build/bench/gpu/sort"
+echo "16 threads against one, 1 MiB, an iteration of all threads together"
+for mode in native $all; do echo "  $mode: $(ratio "$(under $mode "$backend" pair 1048576 16)" "$(under $mode "$backend" pair 1048576 1)")"; done
+echo "cuMemAlloc + cuMemFree against the driver calls of a pool allocation and its free, alternating, least of three"
+for free in wait ordered; do
+  mode=async; [ $free = ordered ] && mode=async+ordered
+  for bytes in 65536 16777216 67108864; do
+    ours=$(for _ in 1 2 3; do under $mode "$backend" driver $bytes; done | sort -n | head -1)
+    calls=$(for _ in 1 2 3; do under native "$backend" calls $free $bytes; done | sort -n | head -1)
+    echo "  $free, $bytes bytes: $ours us, $(ratio "$ours" "$calls") of the calls' $calls us"
   done
+done
+if python3 -c 'import torch' 2>/dev/null; then
+  echo "PyTorch training step, batch 8192 x 4096, 12 layers; peak of the GPU as nvidia-smi sees it"
+  train() {  # train NAME MODE
+    nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -lms 50 > "$work/smi" 2>/dev/null & local sampler=$!
+    local result; result=$(under $2 python3 "$here/../bench/gpu/training.py" 8192 4096 12 20 || echo "failed: $(tail -1 "$work/err")")
+    kill $sampler; wait $sampler 2>/dev/null || true
+    local peak; peak=$(sort -n "$work/smi" | tail -1)
+    [ "$1" = caching ] && base=${result% *} base_peak=$peak
+    echo "  $1: ${result% *} ms ($(awk -v a="${result% *}" -v b="$base" 'BEGIN{printf "%.4f", a/b}')), loss ${result#* }, peak $peak MiB ($(ratio "$peak" "$base_peak"))"
+  }
+  train caching native
+  export PYTORCH_NO_CUDA_MEMORY_CACHING=1
+  train "no caching, native" native
+  for mode in $all async+ordered+log cache+ordered+log; do train "no caching, $mode" $mode; done
+  unset PYTORCH_NO_CUDA_MEMORY_CACHING
+fi
+best() { for _ in 1 2 3; do rm -rf "$work/log"; env "$@"; done | sort -n | head -1; }
+run=("$build/bench/bench_pairs" 1 16000 32)
+native=$(best "${run[@]}")
+echo "cuMemAlloc + cuMemFree of 1 KiB: $native ns natively"
+for mode in "nothing on:" "limit: XLOG_BUDGET=8G" "log: XLOG_LOG=$work/log/" "log and limit: XLOG_BUDGET=8G XLOG_LOG=$work/log/"; do
+  echo "  ${mode%%:*}: $(ratio "$(best LD_PRELOAD="$build/libxlog.so" ${mode#*:} "${run[@]}")" "$native") of that"
 done
 echo "the stack that C++ programs link"
 "$build/bench/bench_stack" gpu

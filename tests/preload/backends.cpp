@@ -124,7 +124,7 @@ BOOST_DATA_TEST_CASE(no_call_of_ours_once_exit_has_begun, data::make(kAll), mode
 
 // A limit waits for work that cuMemFree would have waited for, without an end of its own.
 BOOST_DATA_TEST_CASE(a_limit_waits_for_work, data::make(kAll), mode) {
-  Outcome ours = run_with_library({program("limit_behind_work")}, mode.with({{"XLOG_BUDGET", "1G"}}));
+  Outcome ours = run_with_library({program("limit_behind_work")}, mode.with({{"XLOG_BUDGET", "1G"}, {"XLOG_ASYNC_PENDING", "1G"}}));
   BOOST_TEST(ours.out == "free: 0\nthe same again: 0\n");
   BOOST_TEST(ours.status == 0);
 }

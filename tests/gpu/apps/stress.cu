@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
     each.join();
   }
   MUST(cudaDeviceSynchronize());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // frees in the streams of threads that are gone count for a second
   MUST(cudaMemGetInfo(&after, &total));
   unsigned long long found = 0;
   MUST(cudaMemcpy(&found, wrong, sizeof found, cudaMemcpyDeviceToHost));
