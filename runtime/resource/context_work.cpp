@@ -8,8 +8,8 @@ class ContextWork::Settled final : public FreeQueue::Done {
  public:
   Settled(ContextWork& work, ContextLane& lane) noexcept : work_(work), lane_(lane) {}
   void done(uint64_t bytes, void* what) noexcept override {
-    work_.queued_.fetch_sub(bytes, std::memory_order_relaxed);
-    work_.settled_.fetch_add(bytes, std::memory_order_acq_rel);
+    work_.settled_.fetch_add(bytes, std::memory_order_acq_rel);  // first: what is pending must not seem less than it is
+    work_.queued_.fetch_sub(bytes, std::memory_order_acq_rel);
     work_.client_.work_is_done(lane_, what);
   }
 

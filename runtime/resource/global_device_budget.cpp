@@ -1,5 +1,7 @@
 #include "runtime/resource/global_device_budget.h"
 
+#include "runtime/base/thread.h"
+
 namespace xlog {
 
 namespace {
@@ -41,15 +43,28 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   if (bytes > limit_) {
     return Status::out_of_budget(bytes, ledger_.reserved(), limit_);
   }
-  ledger_.settle_others(*this);
-  uint64_t used = ledger_.reserved();
-  uint64_t pending = inner_.pending_bytes();
-  uint64_t live = used > pending ? used - pending : 0;
-  bool can_help = live <= limit_ && bytes <= limit_ - live;
-  uint64_t missing = used > limit_ - bytes ? used - (limit_ - bytes) : 0;
-  Status reaped = settle({.bytes = missing, .patience_ns = can_help ? kPatience : 0});
-  if (acquire(request, bytes, from_pending)) {
-    return {};
+  Status reaped;
+  uint64_t start = steady_time();
+  bool can_help = true;
+  bool progress = true;
+  // Again, because another thread may take what this one has waited for.
+  for (uint64_t waited = 0; can_help && reaped.ok() && (progress || waited < kPatience); waited = steady_time() - start) {
+    ledger_.settle_others(*this);
+    uint64_t used = 0;
+    uint64_t pending = 0;
+    {
+      LockGuard guard(settling_);
+      pending = inner_.pending_bytes();
+      used = ledger_.reserved();
+    }
+    uint64_t live = used > pending ? used - pending : 0;
+    can_help = pending != 0 && live <= limit_ && bytes <= limit_ - live;
+    uint64_t missing = used > limit_ - bytes ? used - (limit_ - bytes) : 0;
+    reaped = settle({.bytes = missing, .patience_ns = !can_help ? 0 : waited < kPatience ? kPatience - waited : 1});
+    if (acquire(request, bytes, from_pending)) {
+      return {};
+    }
+    progress = inner_.pending_bytes() < pending;
   }
   return reaped.ok() ? Status::out_of_budget(bytes, ledger_.reserved(), limit_) : reaped;
 }
@@ -122,6 +137,7 @@ Status GlobalDeviceBudget::deallocate(DeviceBlock& block, const FreeRequest& req
 
 Status GlobalDeviceBudget::settle(const ReapGoal& goal) noexcept {
   Status status = inner_.reap_pending(goal);
+  LockGuard guard(settling_);  // a thread that finds nothing to settle sees what another one has
   uint64_t bytes = inner_.take_released();
   if (bytes != 0) {
     ledger_.release(bytes);

@@ -53,6 +53,7 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
   const uint64_t limit_;
   const BudgetCount count_;
   std::atomic<uint64_t> settled_{0};
+  Lock settling_{};
   GlobalDeviceBudget* next_member_ = nullptr;
 };
 

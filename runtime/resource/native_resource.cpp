@@ -119,14 +119,16 @@ Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
   uint64_t freed = 0;
   if (source_ != nullptr) {
     source_->settle(goal);
-    freed = source_->take_settled();
-    settled(freed);
+    freed = source_->settled_bytes();  // take_released() hands them on
   }
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
     uint64_t now = steady_time();
-    uint64_t bytes = pending_.settle(driver_, now);
-    settled(bytes);
-    freed += bytes;
+    {
+      LockGuard guard(settling_);  // what another thread has settled is told before this one looks
+      uint64_t bytes = pending_.settle(driver_, now);
+      settled(bytes);
+      freed += bytes;
+    }
     if (freed >= goal.bytes || pending_.empty() || now - start >= goal.patience_ns) {
       return {};
     }

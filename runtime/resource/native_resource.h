@@ -56,6 +56,7 @@ class NativeResource final : public DeviceMemoryResource {
   std::atomic<uint64_t> outstanding_{0};
   std::atomic<uint64_t> released_{0};
   PendingFrees pending_{};
+  Lock settling_{};
   PlainSource* source_ = nullptr;
   Maker maker_ = Maker::driver;
 };

@@ -53,6 +53,7 @@ class PlainSource : private ContextWork::Client {
   void settle(const ReapGoal& goal) noexcept;
   // Bytes of pending frees that have become free since the last call.
   uint64_t take_settled() noexcept { return work_.take_settled(); }
+  [[nodiscard]] uint64_t settled_bytes() const noexcept { return work_.settled_bytes(); }
   [[nodiscard]] uint64_t pending_bytes() const noexcept { return work_.queued_bytes() + work_.settled_bytes(); }
   // Such a context is left to the driver.
   void refuse_context(CUcontext context) noexcept { work_.lanes().refuse(context); }

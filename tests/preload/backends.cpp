@@ -129,6 +129,13 @@ BOOST_DATA_TEST_CASE(a_limit_waits_for_work, data::make(kAll), mode) {
   BOOST_TEST(ours.status == 0);
 }
 
+BOOST_DATA_TEST_CASE(a_limit_counts_what_threads_settle_for_each_other, data::make(kAll), mode) {
+  for (int i = 0; i < 6; ++i) {
+    Environment extra{{"XLOG_BUDGET", i < 3 ? "64M" : "66M"}, {"XLOG_SIM_SEED", std::to_string(i + 1)}};
+    BOOST_TEST(run_with_library({program("limit_threads")}, mode.with(extra)).out == "refused: 0\n");
+  }
+}
+
 // Adversarial schedules: 10,000 seeds over the four modes, some with bounds that are always in the way.
 BOOST_DATA_TEST_CASE(schedules, data::make(kAll) * data::xrange(2), mode, tight) {
   Environment extra{{"XLOG_SIM_MEMORY", std::to_string(tight != 0 ? 64 << 20 : 256 << 20)}};

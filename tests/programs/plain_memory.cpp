@@ -62,15 +62,15 @@ void in_a_capture() {
 }
 
 // Almost all memory, again and again, with nothing that synchronises (kokkos issue 9307).
-void most_of_it_again_and_again() {
+void most_of_it_again_and_again(int times) {
   size_t most = free_now() / 10 * 8;
   int failed = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < times; ++i) {
     CUdeviceptr p = 0;
     failed += cuMemAlloc_v2(&p, most) != CUDA_SUCCESS;
     failed += cuMemFree_v2(p) != CUDA_SUCCESS;
   }
-  show("of 1000 times 80%, failed", failed);
+  show("of many times 80%, failed", failed);
 }
 
 // What a backend holds is there for other calls too (rmm issue 1245).
@@ -184,12 +184,13 @@ struct Ending {
 
 }  // namespace
 
-int main() {
+// plain_memory [TIMES]
+int main(int argc, char** argv) {
   CUcontext context = start();
   MUST(cuMemFree_v2(must_alloc(kMiB)));
   valid_everywhere();
   in_a_capture();
-  most_of_it_again_and_again();
+  most_of_it_again_and_again(argc > 1 ? std::atoi(argv[1]) : 1000);
   other_sorts_of_memory();
   wrong_frees();
   from_elsewhere(context);
