@@ -12,6 +12,17 @@ namespace {
 // A thread that is still in a call when its context ends breaks the driver's own rule; it gets this long to leave.
 constexpr uint64_t kPatience = 1'000'000'000;
 
+// Of the highest priority: streams of one priority share hardware queues, and what stands in one behind the program's
+// work is not reached before it.
+CUresult make_stream(const DriverApi& driver, CUstream& out) noexcept {
+  int least = 0;
+  int greatest = 0;
+  bool ranked = driver.cuCtxGetStreamPriorityRange != nullptr && driver.cuStreamCreateWithPriority != nullptr &&
+                driver.cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS && greatest != least;
+  return ranked ? driver.cuStreamCreateWithPriority(&out, CU_STREAM_NON_BLOCKING, greatest)
+                : driver.cuStreamCreate(&out, CU_STREAM_NON_BLOCKING);
+}
+
 }  // namespace
 
 ContextLanes::Use ContextLanes::find(CUcontext context) noexcept {
@@ -52,7 +63,7 @@ ContextLanes::Use ContextLanes::open(const DriverApi& driver, CUcontext context,
     return known;
   }
   CUstream made = nullptr;
-  if (with_stream && driver.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+  if (with_stream && make_stream(driver, made) != CUDA_SUCCESS) {
     return known;
   }
   {

@@ -11,9 +11,12 @@ class ContextWork::Settled final : public FreeQueue::Done {
     work_.settled_.fetch_add(bytes, std::memory_order_acq_rel);  // first: what is pending must not seem less than it is
     work_.queued_.fetch_sub(bytes, std::memory_order_acq_rel);
     work_.client_.work_is_done(lane_, what);
+    bytes_ += bytes;
   }
+  [[nodiscard]] uint64_t bytes() const noexcept { return bytes_; }
 
  private:
+  uint64_t bytes_ = 0;
   ContextWork& work_;
   ContextLane& lane_;
 };
@@ -39,14 +42,18 @@ CUresult ContextWork::wait(ContextLane& lane, bool& capturing) noexcept {
   return result;
 }
 
-bool ContextWork::settle_lane(ContextLane& lane, bool wait) noexcept {
-  CUevent oldest = wait ? lane.frees.oldest() : nullptr;
-  if (oldest != nullptr) {
-    driver_.cuEventSynchronize(oldest);
-  }
+uint64_t ContextWork::settle_lane(ContextLane& lane, bool wait) noexcept {
   Settled settled(*this, lane);
-  lane.frees.settle(driver_, settled);
-  return oldest != nullptr;
+  for (;;) {
+    CUevent oldest = wait ? lane.frees.oldest() : nullptr;
+    if (oldest != nullptr) {
+      driver_.cuEventSynchronize(oldest);
+    }
+    lane.frees.settle(driver_, settled);
+    if (oldest == nullptr || settled.bytes() != 0) {
+      return settled.bytes();  // else another thread settled it, or the event was recorded anew meanwhile
+    }
+  }
 }
 
 CUresult ContextWork::queue(ContextLane& lane, uint64_t bytes, void* what, uint64_t most, bool& capturing) noexcept {
@@ -71,7 +78,7 @@ CUresult ContextWork::queue(ContextLane& lane, uint64_t bytes, void* what, uint6
     }
   }
   for (bool wait = false; queued_bytes() > most; wait = true) {
-    if (!settle_lane(lane, wait) && wait) {
+    if (settle_lane(lane, wait) == 0 && wait) {
       break;  // the rest is other contexts'
     }
   }
@@ -84,8 +91,9 @@ void ContextWork::settle(const ReapGoal& goal) noexcept {
   }
   RelaxedCapture relaxed(driver_);
   lanes_.each([&](ContextLane& lane) {
-    settle_lane(lane, false);
-    while (goal.patience_ns != 0 && settled_bytes() < goal.bytes && settle_lane(lane, true)) {
+    uint64_t settled = settle_lane(lane, false);
+    for (uint64_t more = 1; goal.patience_ns != 0 && settled < goal.bytes && more != 0; settled += more) {
+      more = settle_lane(lane, true);
     }
   });
 }

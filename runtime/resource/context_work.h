@@ -45,7 +45,8 @@ class ContextWork {
 
  private:
   class Settled;
-  bool settle_lane(ContextLane& lane, bool wait) noexcept;
+  // Bytes that were settled; with `wait`, after waiting for the oldest, and 0 only when nothing is queued.
+  uint64_t settle_lane(ContextLane& lane, bool wait) noexcept;
 
   const DriverApi& driver_;
   CaptureGate& gate_;

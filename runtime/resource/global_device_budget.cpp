@@ -8,6 +8,8 @@ namespace {
 
 // A refusal waits no longer than this for frees that stand in streams.
 constexpr uint64_t kPatience = 1'000'000'000;
+// In steps, because another thread's free may be enough meanwhile.
+constexpr uint64_t kStep = 20'000'000;
 
 }  // namespace
 
@@ -60,7 +62,7 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
     uint64_t live = used > pending ? used - pending : 0;
     can_help = pending != 0 && live <= limit_ && bytes <= limit_ - live;
     uint64_t missing = used > limit_ - bytes ? used - (limit_ - bytes) : 0;
-    reaped = settle({.bytes = missing, .patience_ns = !can_help ? 0 : waited < kPatience ? kPatience - waited : 1});
+    reaped = settle({.bytes = missing, .patience_ns = can_help ? kStep : 0});
     if (acquire(request, bytes, from_pending)) {
       return {};
     }

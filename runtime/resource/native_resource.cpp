@@ -54,31 +54,30 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
   return Status::from(result);
 }
 
-// The driver frees any block by either call; a source's plain free is its own.
+// The driver frees any block by either call; a source frees its own.
 Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
   CUresult result = CUDA_SUCCESS;
   bool pending = false;
-  if (request.ordered) {
+  bool plainly = block.maker == Maker::driver;
+  if (!plainly) {
+    result = source_->free(block, request, pending);
+  } else if (request.ordered) {
     auto call = request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync;
     result = call(block.ptr, request.stream_arg.handle);
   } else {
-    result = block.maker != Maker::driver ? source_->free(block, pending) : driver_.cuMemFree_v2(block.ptr);
+    result = driver_.cuMemFree_v2(block.ptr);
   }
   if (result != CUDA_SUCCESS) {
     return Status::from(result);
   }
-  if (request.ordered && block.maker != Maker::driver) {
-    source_->freed_in_stream(block);
-  }
   uint64_t bytes = cost(block);
-  block.state = pending ? BlockState::retired : BlockState::freed;
-  if (request.ordered && tracks_pending_) {
+  if (plainly && request.ordered && tracks_pending_) {
     CUcontext current = nullptr;
     driver_.cuCtxGetCurrent(&current);
     PendingFrees::Where there{.stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
     pending = pending_.add(there, bytes, steady_time()) == 0;
-    block.state = pending ? BlockState::retired : BlockState::freed;
   }
+  block.state = pending ? BlockState::retired : BlockState::freed;
   if (!pending) {
     outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
   }

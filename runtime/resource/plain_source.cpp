@@ -15,7 +15,7 @@ bool PlainSource::allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) no
   if (bytes == 0 || context == nullptr || is_exiting() || gate_.is_capturing() || declines()) {
     return false;
   }
-  if (settings_.ordered) {
+  if (work_.queued_bytes() != 0) {
     settle({});
   }
   CUdeviceptr found = kept_.take(context, bytes);
@@ -41,20 +41,28 @@ CUresult PlainSource::make_or_relieve(CUcontext context, size_t bytes, CUdevicep
   return result == CUDA_ERROR_OUT_OF_MEMORY && relieve() ? make(*lane, bytes, ptr) : result;
 }
 
-CUresult PlainSource::free(const DeviceBlock& block, bool& pending) noexcept {
+CUresult PlainSource::free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept {
+  if (!request.ordered) {
+    return driver_.cuMemFree_v2(block.ptr);
+  }
+  return (request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(block.ptr, request.stream_arg.handle);
+}
+
+CUresult PlainSource::free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept {
   pending = false;
   bool plainly = is_exiting() || leaves_to_driver(block);
   ContextLanes::Use lane = plainly ? ContextLanes::Use(nullptr) : work_.lanes().find(block.context);
   KeptBlock* node = lane ? kept_.make(block.context, block.ptr, block.bytes, block.taken, block.shared) : nullptr;
   if (node == nullptr) {
-    CUresult result = driver_.cuMemFree_v2(block.ptr);
+    CUresult result = free_by_driver(block, request);
     not_in_use(result == CUDA_SUCCESS ? block.taken : 0);
     return result;
   }
   CUresult result = CUDA_SUCCESS;
   bool capturing = false;
+  bool later = settings_.ordered || request.ordered;
   held_.add(block.ptr);
-  if (settings_.ordered) {
+  if (later) {
     not_done_.fetch_add(block.taken, std::memory_order_relaxed);
     result = work_.queue(*lane, cost(block), node, most_pending(), capturing);
     pending = !capturing && result == CUDA_SUCCESS;
@@ -62,14 +70,16 @@ CUresult PlainSource::free(const DeviceBlock& block, bool& pending) noexcept {
     result = work_.wait(*lane, capturing);
   }
   if (!pending) {
-    not_done_.fetch_sub(settings_.ordered ? block.taken : 0, std::memory_order_relaxed);
+    not_done_.fetch_sub(later ? block.taken : 0, std::memory_order_relaxed);
     if (!capturing && result == CUDA_SUCCESS) {
       RelaxedCapture relaxed(driver_);
       keep(&*lane, node);
     } else {
       kept_.drop(node);
       held_.remove(block.ptr);
-      result = capturing ? free_while_capturing(*lane, block.ptr) : result;
+    }
+    if (capturing) {
+      result = request.ordered ? free_by_driver(block, request) : free_while_capturing(*lane, block.ptr);
     }
   }
   if (result == CUDA_SUCCESS) {

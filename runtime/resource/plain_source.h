@@ -33,10 +33,10 @@ class PlainSource : private ContextWork::Client {
 
   // False: not served here now, the driver's plain call is to answer. `context` is current.
   bool allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
-  // cuMemFree of a block of this source: its code. `pending`: the memory follows, and take_settled() tells when.
-  CUresult free(const DeviceBlock& block, bool& pending) noexcept;
-  // The block left by cuMemFreeAsync, in a stream of the program.
-  void freed_in_stream(const DeviceBlock& block) noexcept { not_in_use(block.taken); }
+  // cuMemFree or cuMemFreeAsync of a block of this source: its code. `pending`: the memory follows, and take_settled()
+  // tells when. In the order of a stream is here: behind all work that the context has, and nothing of ours is put on the
+  // stream (threads that ended with such a free of pool memory on their own stream were seen to hang in the driver).
+  CUresult free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;
   // The program has freed this pointer, and the driver does not know.
   bool holds(CUdeviceptr ptr) noexcept { return held_.contains(ptr); }
   // Gives back to the driver what is held and not in use, after waiting for what is pending. False: there was nothing.
@@ -105,6 +105,7 @@ class PlainSource : private ContextWork::Client {
  private:
   void work_is_done(ContextLane& lane, void* what) noexcept final;
   void keep(ContextLane* lane, KeptBlock* block) noexcept;
+  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept;
   CUresult make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
   [[nodiscard]] uint64_t most_pending() const noexcept;
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept {

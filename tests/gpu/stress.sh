@@ -8,7 +8,7 @@ failed=0
 nvidia-smi -L >/dev/null 2>&1 || { echo "skipped: no GPU here"; exit 0; }
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 gpus=$(nvidia-smi -L | wc -l)
-[ "$gpus" -gt 2 ] && gpus=$((gpus - 1)) first=1  # the first is left to what runs beside
+[ "$gpus" -gt 1 ] && gpus=$((gpus - 1)) first=1  # the first is left to what runs beside
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 modes=(async:wait async:ordered cache:wait cache:ordered)
 for i in "${!modes[@]}"; do

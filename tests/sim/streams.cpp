@@ -269,6 +269,12 @@ SIM_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) { return make_
 SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int) {
   return make_stream("cuStreamCreateWithPriority", out, flags);
 }
+SIM_EXPORT CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  Call call("cuCtxGetStreamPriorityRange", Call::Needs::context);
+  *least = 0;
+  *greatest = -5;
+  return call.result();
+}
 SIM_EXPORT CUresult cuStreamDestroy(CUstream s) { return destroy_stream("cuStreamDestroy", s); }
 SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream s) { return destroy_stream("cuStreamDestroy_v2", s); }
 
