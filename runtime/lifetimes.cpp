@@ -77,7 +77,7 @@ void Runtime::ContextEnd::hold_blocks(bool alive) noexcept {
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->hold_end(block, action::context_destroyed, api_, leaving_[i].row);
     }
-    if (block.maker == Maker::pool) {  // it does not end with its context by itself
+    if (owner != nullptr && block.maker == Maker::pool) {  // it does not end with its context by itself
       owner->source()->end_block(block, alive);
     }
   }

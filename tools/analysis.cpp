@@ -213,6 +213,9 @@ class Analyser {
                     static_cast<uint32_t>(owner - report_.gpus.data()),
                     kind(event.kind)};
     blocks.insert(block);
+    if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone) {
+      save({process, block.stack}, models_[{process, block.gpu}].allocation(block.bytes, event.elapsed_ns));
+    }
     remember_thread(process, event);
     ++owner->allocations;
     ++report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))];
@@ -282,9 +285,17 @@ class Analyser {
       at_exit = frees_at_exit(process, event.stack_id);
     }
     GpuReport& owner = report_.gpus[block->gpu];
+    if (event.api == "cuMemFree_v2" && event.kind == "plain" && event.elapsed_ns != kNone) {
+      save({process, block->stack}, models_[{process, block->gpu}].free(block->bytes, event.elapsed_ns));
+    }
     release(process, *block, at_exit);
     blocks_[process].erase(block);
     check_live(process, event, owner);
+  }
+
+  void save(const StackKey& where, const Saving& saving) {
+    report_.savings[where].add(saving);
+    report_.saving.add(saving);
   }
 
   bool frees_at_exit(size_t process, uint64_t stack) {
@@ -350,6 +361,7 @@ class Analyser {
   std::vector<std::vector<int>> gpu_of_;
   std::vector<std::string> kind_names_;
   std::unordered_map<uint64_t, LiveBlock> unseen_;
+  std::map<std::pair<size_t, uint32_t>, SavingModel> models_;  // by process and GPU
   std::unordered_map<StackKey, bool, StackKeyHash> exit_stacks_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "runtime/record/event.h"
 #include "tools/log_set.h"
+#include "tools/savings.h"
 #include "tools/stacks.h"
 
 namespace xlog::tools {
@@ -85,6 +86,8 @@ struct Report {
   std::vector<StackFile> stacks;  // by process
   std::vector<GpuReport> gpus;
   std::unordered_map<StackKey, StackTime, StackKeyHash> time;
+  std::unordered_map<StackKey, Saving, StackKeyHash> savings;  // by the stack that allocated
+  Saving saving;                                               // of all
   std::map<std::pair<size_t, uint64_t>, std::string> thread_names;
   std::array<uint64_t, 65> sizes{};  // allocations of [2^(i-1), 2^i) bytes
   uint64_t rows = 0;

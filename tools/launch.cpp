@@ -153,8 +153,13 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const Launch
   if (!options.limit.empty()) {
     out.emplace_back("XLOG_BUDGET", options.limit);
   }
-  if (!options.backend.empty()) {
-    out.emplace_back("XLOG_BACKEND", options.backend);
+  if (!options.backend.empty() || options.per_tensor) {
+    out.emplace_back("XLOG_BACKEND", options.backend.empty() ? "async" : options.backend);
+  }
+  if (options.per_tensor) {
+    out.emplace_back("PYTORCH_NO_CUDA_MEMORY_CACHING", "1");
+    out.emplace_back("XLA_PYTHON_CLIENT_ALLOCATOR", "platform");
+    out.emplace_back("XLOG_ASYNC_FREE", "ordered");
   }
   if (options.no_log) {
     out.emplace_back("XLOG_LOG", "");
@@ -215,6 +220,10 @@ int launch(const LaunchOptions& options) {
       std::cerr << "xlog: " << each << '\n';
     }
     return 2;
+  }
+  if (options.per_tensor && !options.quiet) {
+    std::cerr << "xlog: per tensor: the framework's own cache is off, so that each tensor is a row; CUDA graphs in PyTorch need that "
+                 "cache and fail without it\n";
   }
   if (!folder.empty() && mkdir(folder.c_str(), 0700) != 0) {
     std::cerr << "xlog: cannot make the log folder " << folder << ": " << std::strerror(errno) << '\n';

@@ -7,8 +7,9 @@
 namespace xlog::tools {
 
 struct LaunchOptions {
-  std::string limit;    // XLOG_BUDGET
-  std::string backend;  // XLOG_BACKEND
+  std::string limit;        // XLOG_BUDGET
+  std::string backend;      // XLOG_BACKEND
+  bool per_tensor = false;  // the framework's own cache off, and a fast backend in its place
   bool no_log = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -103,7 +103,8 @@ int command(int argc, char** argv) {
   LaunchOptions launch_options;
   auto* run = app.add_subcommand("run", "run a program under the library");
   run->add_option("--limit,--budget", launch_options.limit, "limit of device memory a GPU: 8G, 50%, 0=8G,1=4G");
-  run->add_option("--backend", launch_options.backend, "native or direct");
+  run->add_option("--backend", launch_options.backend, "native, direct, async or cache");
+  run->add_flag("--per-tensor", launch_options.per_tensor, "PyTorch and JAX: their own cache off, every tensor a row, at a cache's speed");
   run->add_flag("--no-log", launch_options.no_log, "write no log");
   run->add_flag("--quiet", launch_options.quiet, "say nothing at the end");
   run->add_option("command", launch_options.command, "the program and its arguments, after --")->required();
@@ -123,6 +124,7 @@ int command(int argc, char** argv) {
   auto* env = app.add_subcommand("env", "print the exports for a job script");
   env->add_option("--limit,--budget", launch_options.limit, "as for run");
   env->add_option("--backend", launch_options.backend, "as for run");
+  env->add_flag("--per-tensor", launch_options.per_tensor, "as for run");
   env->add_flag("--no-log", launch_options.no_log, "as for run");
 
   std::vector<std::string> examined;

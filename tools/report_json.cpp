@@ -112,6 +112,24 @@ std::string report_json(const Report& report) {
   for (const GpuReport& gpu : report.gpus) {
     out["gpus"].push_back(gpu_json(report, gpu));
   }
+  auto savings = [](const Saving& saving) {
+    json all = {{"spent_ns", saving.spent}};
+    for (size_t i = 0; i < kSavers; ++i) {
+      all["saved_ns"][saver_name(static_cast<Saver>(i))] = saving.saved[i];
+    }
+    return all;
+  };
+  out["savings_estimate"] = savings(report.saving);
+  out["savings_estimate"]["stacks"] = json::array();
+  std::vector<std::pair<StackKey, Saving>> stacks(report.savings.begin(), report.savings.end());
+  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) {
+    return a.second.spent != b.second.spent ? a.second.spent > b.second.spent : a.first < b.first;
+  });
+  for (const auto& [where, saving] : stacks) {
+    json each = savings(saving);
+    each["stack"] = stack_json(report, where);
+    out["savings_estimate"]["stacks"].push_back(std::move(each));
+  }
   out["sizes"] = json::array();
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     if (report.sizes[i] != 0) {

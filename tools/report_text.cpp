@@ -34,6 +34,7 @@ class TextReport {
     leaks();
     exits();
     time();
+    savings();
     sizes();
     splits();
     next();
@@ -169,6 +170,30 @@ class TextReport {
       line("  " + time_text(all[i].second.ns) + "  " + share_text(all[i].second.ns, report_.call_ns) + "  " +
            plural(all[i].second.calls, "call") + ", " + time_text(all[i].second.ns / all[i].second.calls) + " each");
       frames(all[i].first, "      ");
+    }
+  }
+
+  // Not worth a line for less than this.
+  static constexpr uint64_t kWorthTelling = 1'000'000;
+
+  void savings() {
+    const Saving& all = report_.saving;
+    if (all.by(all.best()) < kWorthTelling) {
+      return;
+    }
+    heading("Estimate: of " + time_text(all.spent) + " in cuMemAlloc and cuMemFree a backend would have saved");
+    for (size_t i = 0; i < kSavers; ++i) {
+      line("  " + time_text(all.saved[i]) + "  " + share_text(all.saved[i], all.spent) + "  " + saver_name(static_cast<Saver>(i)));
+    }
+    std::vector<std::pair<StackKey, Saving>> stacks(report_.savings.begin(), report_.savings.end());
+    Saver best = all.best();
+    std::sort(stacks.begin(), stacks.end(), [best](const auto& a, const auto& b) {
+      return a.second.by(best) != b.second.by(best) ? a.second.by(best) > b.second.by(best) : a.first < b.first;
+    });
+    line("  by " + std::string(saver_name(best)) + ", most for");
+    for (size_t i = 0; i < std::min(stacks.size(), style_.top) && stacks[i].second.by(best) * 100 >= all.by(best); ++i) {
+      line("  " + time_text(stacks[i].second.by(best)) + "  of " + time_text(stacks[i].second.spent));
+      frames(stacks[i].first, "      ");
     }
   }
 

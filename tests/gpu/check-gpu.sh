@@ -62,7 +62,7 @@ for name in resolver reset info threads demo unwind plugins_in_turn; do
   same $name "$build/programs/$name" "${args[@]}"
 done
 # Under a limit of 1 GiB the real driver and the simulated one give the same answers.
-limited="budget_threads reset ordered limit_behind_work"
+limited="budget_threads reset ordered"
 [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && limited="$limited devices" || skip "devices: needs two GPUs"
 export XLOG_SIM_DEVICES=2
 for name in $limited; do

@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "support/process.h"
 
 using namespace xlog::test;
@@ -55,6 +57,19 @@ BOOST_AUTO_TEST_CASE(a_limit_by_option) {
   Outcome ours = run({xlog_command(), "run", "--limit", "512MiB", "--no-log", "--", program("info")}, {}, folder.path());
   BOOST_TEST(ours.out.starts_with("device total 536870912\n"));
   BOOST_TEST(folder.files().empty());
+}
+
+BOOST_AUTO_TEST_CASE(per_tensor_is_a_set_of_variables) {
+  TempFolder folder;
+  Outcome ours = run({xlog_command(), "run", "--per-tensor", "--no-log", "--", "/usr/bin/env"}, {}, folder.path());
+  for (const char* want : {"PYTORCH_NO_CUDA_MEMORY_CACHING=1\n", "XLA_PYTHON_CLIENT_ALLOCATOR=platform\n", "XLOG_BACKEND=async\n",
+                           "XLOG_ASYNC_FREE=ordered\n"}) {
+    BOOST_TEST(ours.out.find(want) != std::string::npos, want);
+  }
+  BOOST_TEST(ours.err.starts_with("xlog: per tensor: the framework's own cache is off"));
+  BOOST_TEST(std::count(ours.err.begin(), ours.err.end(), '\n') == 1);
+  Outcome chosen = run({xlog_command(), "run", "--per-tensor", "--backend", "cache", "--no-log", "--", "/usr/bin/env"}, {}, folder.path());
+  BOOST_TEST(chosen.out.find("XLOG_BACKEND=cache\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(options_are_checked_before_the_start) {

@@ -37,6 +37,25 @@ BOOST_AUTO_TEST_CASE(golden_summary) {
           summary_text(golden_report(), "the program was killed by signal 9 (Killed)", 2'000'000'000, "xlog.train.1"));
 }
 
+// The golden run's calls are short; here each takes a hundred times as long.
+BOOST_AUTO_TEST_CASE(what_a_backend_would_have_saved_is_told_where_it_is_much) {
+  BOOST_TEST(report_text(golden_report(), {}).find("Estimate") == std::string::npos);
+  test::TempFolder folder;
+  std::string csv = test::slurp("tests/golden/training/train.100.csv");
+  for (size_t at = csv.find(",50000,"); at != csv.npos; at = csv.find(",50000,", at)) {
+    csv.replace(at, 7, ",5000000,");
+  }
+  test::spit(folder / "train.100.csv", csv);
+  for (const char* name : {"train.100.stacks.csv", "train.100.run.json"}) {
+    test::spit(folder / name, test::slurp(std::string("tests/golden/training/") + name));
+  }
+  std::vector<std::string> problems;
+  std::string text = report_text(analyse(find_logs({folder.path()}, problems), {.resolve = false}), {});
+  BOOST_TEST(text.find("Estimate: of ") != text.npos);
+  BOOST_TEST(text.find("async, ordered") != text.npos);
+  BOOST_TEST(text.find("  by async, wait, most for\n") != text.npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_cache_is_not_called_the_user_of_the_memory) {
   std::string text = report_text(golden_report(), {});
   BOOST_TEST(text.find("PyTorch's caching allocator: what is inside is not visible") != text.npos);
