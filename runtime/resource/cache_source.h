@@ -17,13 +17,8 @@ class CacheSource final : public PlainSource {
 
  private:
   bool declines() noexcept override { return false; }
-  CUresult make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept override { return driver_.cuMemAlloc_v2(&ptr, bytes); }
-  // The driver waits for all work of the context once more.
-  void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override {
-    if (lane != nullptr) {
-      driver_.cuMemFree_v2(ptr);
-    }
-  }
+  CUresult make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept override;
+  void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
   CUresult free_while_capturing(ContextLane&, CUdeviceptr ptr) noexcept override { return driver_.cuMemFree_v2(ptr); }
   uint64_t most_kept() noexcept override { return may_keep(used() + not_done()); }
   bool keeps(size_t, bool) noexcept override { return true; }

@@ -101,6 +101,19 @@ BOOST_DATA_TEST_CASE(limits_hold_as_natively, data::make(kAll) * data::make({"bu
   BOOST_TEST(without(ours.out, but) == without(native.out, but));
 }
 
+// What counts is what was requested, whatever a pool takes for it.
+BOOST_DATA_TEST_CASE(a_limit_counts_requested_bytes, data::make(kAll), mode) {
+  auto granted = [&](const char* count_what) {
+    TempFolder folder;
+    run_with_library({program("rounding")},
+                     mode.with({{"XLOG_BUDGET", "100M"}, {"XLOG_BUDGET_COUNT", count_what}, {"XLOG_LOG", folder / "x.csv"}}));
+    auto rows = rows_of(log_in(folder));
+    return count(rows, "result", "ok") - count(rows, "action", "exit");
+  };
+  BOOST_TEST(granted("bytes") == 99);
+  BOOST_TEST(granted("taken") == 50);
+}
+
 BOOST_DATA_TEST_CASE(devices_under, data::make(kAll), mode) {
   Environment two{{"XLOG_BUDGET", "1G"}, {"XLOG_SIM_DEVICES", "2"}};
   BOOST_TEST(run_with_library({program("devices")}, mode.with(two)).out == run_with_library({program("devices")}, two).out);

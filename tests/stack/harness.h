@@ -39,13 +39,13 @@ struct Gpu {
 
   static Gpu& get();
   [[nodiscard]] bool simulated() const { return sim_seed != nullptr; }
-  // The next schedule of the simulator; nothing on a GPU, where each run has its own.
   // Whether the simulated driver ends the process at a use that is out of order.
   void judge_uses(bool judge) const {
     if (sim_judge != nullptr) {
       sim_judge(judge);
     }
   }
+  // The next schedule of the simulator; nothing on a GPU, where each run has its own.
   void seed(unsigned value) const {
     if (sim_seed != nullptr) {
       sim_seed(value);

@@ -1,0 +1,14 @@
+#include "runtime/resource/cache_source.h"
+
+namespace xlog {
+
+CUresult CacheSource::make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept { return driver_.cuMemAlloc_v2(&ptr, bytes); }
+
+// The driver waits for all work of the context once more.
+void CacheSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
+  if (lane != nullptr) {
+    driver_.cuMemFree_v2(ptr);
+  }
+}
+
+}  // namespace xlog
