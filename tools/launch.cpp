@@ -223,7 +223,7 @@ int launch(const LaunchOptions& options) {
   }
   if (options.per_tensor && !options.quiet) {
     std::cerr << "xlog: per tensor: the framework's own cache is off, so that each tensor is a row; CUDA graphs in PyTorch need that "
-                 "cache and fail without it\n";
+                 "cache\n";
   }
   if (!folder.empty() && mkdir(folder.c_str(), 0700) != 0) {
     std::cerr << "xlog: cannot make the log folder " << folder << ": " << std::strerror(errno) << '\n';

@@ -1,5 +1,5 @@
-// At a limit of 1 GiB: a block is freed while its work is still held back, and the next one needs its bytes. Not for a
-// real driver without a backend: its cuMemFree keeps other threads from the call that would open the work.
+// At a limit of 1 GiB: a block is freed while its work is still held back, and the next one needs its bytes. On the
+// simulated driver only: on a real one it did not end without a backend, where cuMemFree waits in the driver.
 #include <unistd.h>
 
 #include <thread>
