@@ -72,8 +72,8 @@ class Runtime {
   // The current context was given access to the memory of `owner`.
   void peer_enabled(CUcontext owner) noexcept;
   void green_context_made(CUcontext context) noexcept;
-  // A block was handed to another process or given attributes, or the driver refused to.
-  void shared_out(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept;
+  // A block was handed to another process or given attributes.
+  void shared_out(CUdeviceptr ptr) noexcept;
   // The driver refused a call on this address: says so once, with the remedy, when the backend is why.
   void not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept;
 

@@ -4,12 +4,10 @@
 
 namespace xlog {
 
+// On every GPU: a call names its own in ways of its own.
 bool Runtime::relieve() noexcept {
   bool any = false;
-  if (has_sources()) {
-    NativeDevice* target = device(devices_.of_current(driver_));
-    any = target != nullptr && target->source() != nullptr && target->source()->relieve();
-  }
+  each_source([&](PlainSource& source) { any = source.relieve() || any; });
   return any;
 }
 
@@ -43,11 +41,7 @@ void Runtime::green_context_made(CUcontext context) noexcept {
   }
 }
 
-void Runtime::shared_out(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
-  if (result != CUDA_SUCCESS) {
-    not_supported(ptr, api, result);
-    return;
-  }
+void Runtime::shared_out(CUdeviceptr ptr) noexcept {
   CUdeviceptr base = 0;
   if (has_sources() && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
     registry_.visit(base, [](DeviceBlock* block) {
@@ -62,7 +56,9 @@ void Runtime::shared_out(CUdeviceptr ptr, std::string_view api, CUresult result)
 void Runtime::not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
   CUdeviceptr base = 0;
   bool pooled = false;
-  if (options_.backend == Backend::async && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+  // Other codes are about other arguments than the memory.
+  bool about_memory = result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED;
+  if (about_memory && options_.backend == Backend::async && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
     registry_.visit(base, [&](DeviceBlock* block) {
       pooled = block != nullptr && block->maker == Maker::pool;
       return false;

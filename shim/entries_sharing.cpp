@@ -25,20 +25,23 @@ XLOG_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
   return result;
 }
 
-#define XLOG_SHARED(name, parameters, ...)                           \
+// `needs_plain`: the driver refuses the call for memory from a pool.
+#define XLOG_SHARED(name, needs_plain, parameters, ...)              \
   XLOG_EXPORT CUresult name parameters {                             \
     Entry entry(Row::name);                                          \
     CUresult result = entry.forward<decltype(&::name)>(__VA_ARGS__); \
-    if (entry.serves()) {                                            \
-      entry.runtime().shared_out(dptr, #name, result);               \
+    if (entry.serves() && result == CUDA_SUCCESS) {                  \
+      entry.runtime().shared_out(dptr);                              \
+    } else if (entry.serves() && (needs_plain)) {                    \
+      entry.runtime().not_supported(dptr, #name, result);            \
     }                                                                \
     return result;                                                   \
   }
-XLOG_SHARED(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr dptr), handle, dptr)
-XLOG_SHARED(cuMemGetHandleForAddressRange,
+XLOG_SHARED(cuIpcGetMemHandle, true, (CUipcMemHandle * handle, CUdeviceptr dptr), handle, dptr)
+XLOG_SHARED(cuMemGetHandleForAddressRange, true,
             (void* handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType type, unsigned long long flags), handle, dptr, size, type,
             flags)
-XLOG_SHARED(cuPointerSetAttribute, (const void* value, CUpointer_attribute attribute, CUdeviceptr dptr), value, attribute, dptr)
+XLOG_SHARED(cuPointerSetAttribute, false, (const void* value, CUpointer_attribute attribute, CUdeviceptr dptr), value, attribute, dptr)
 
 // The driver refuses them for memory from a pool.
 #define XLOG_VALUE(name, type, value_type)                                                         \

@@ -1,15 +1,12 @@
 #include "runtime/resource/event_pool.h"
 
+#include "runtime/resource/current_context.h"
+
 namespace xlog {
 
 CUresult make_event(const DriverApi& driver, CUcontext context, CUevent& out) noexcept {
-  CUresult result = driver.cuCtxPushCurrent_v2(context);
-  if (result == CUDA_SUCCESS) {
-    result = driver.cuEventCreate(&out, CU_EVENT_DISABLE_TIMING);
-    CUcontext popped = nullptr;
-    driver.cuCtxPopCurrent_v2(&popped);
-  }
-  return result;
+  CurrentContext current(driver, context);
+  return current.result() == CUDA_SUCCESS ? driver.cuEventCreate(&out, CU_EVENT_DISABLE_TIMING) : current.result();
 }
 
 CUresult EventPool::take(const DriverApi& driver, CUcontext context, CUevent& out) noexcept {

@@ -31,7 +31,6 @@ class FreeQueue {
   // Event of the oldest free, nullptr when there is none. It may be recorded anew by the time that it is waited for: that
   // waits for longer than needed, and for nothing that cuMemFree would not wait for.
   CUevent oldest() noexcept;
-  [[nodiscard]] bool empty() noexcept { return oldest() == nullptr; }
   // The context is gone: everything is done, and the events are the driver's.
   void forget(Done& done) noexcept;
 

@@ -1,8 +1,7 @@
 // Peer access to the pool's blocks. cuCtxEnablePeerAccess acts on plain memory alone; a pool is granted by a call of its
 // own, one for each peer and never for its owner (rejected with 101, cuda-python issue 2807).
-#include <cstring>
-
 #include "runtime/base/diagnostics.h"
+#include "runtime/resource/current_context.h"
 #include "runtime/resource/pool_source.h"
 #include "runtime/resource/relaxed_capture.h"
 
@@ -13,25 +12,6 @@ namespace {
 constexpr size_t kProbe = 512;
 constexpr unsigned char kFirst = 0x5a;
 constexpr unsigned char kSecond = 0xa5;
-
-class Current {
- public:
-  Current(const DriverApi& driver, CUcontext context) noexcept : driver_(driver) {
-    pushed_ = driver_.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
-  }
-  ~Current() {
-    CUcontext popped = nullptr;
-    if (pushed_) {
-      driver_.cuCtxPopCurrent_v2(&popped);
-    }
-  }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-
- private:
-  const DriverApi& driver_;
-  bool pushed_;
-};
 
 }  // namespace
 
@@ -45,7 +25,7 @@ bool PoolSource::peer_reads_pool(CUcontext owner, CUcontext reader) noexcept {
   bool good = false;
   RelaxedCapture relaxed(driver_);
   {
-    Current in_owner(driver_, owner);
+    CurrentContext in_owner(driver_, owner);
     ContextLanes::Use lane = work().lanes().open(driver_, owner, true);
     if (!lane || make(*lane, kProbe, pooled) != CUDA_SUCCESS) {
       return false;
@@ -54,7 +34,7 @@ bool PoolSource::peer_reads_pool(CUcontext owner, CUcontext reader) noexcept {
            driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
   }
   {
-    Current in_reader(driver_, reader);
+    CurrentContext in_reader(driver_, reader);
     good = good && driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
            driver_.cuMemAlloc_v2(&plain, kProbe) == CUDA_SUCCESS &&
            driver_.cuMemcpyPeerAsync(plain, reader, pooled, owner, kProbe, stream) == CUDA_SUCCESS &&
@@ -69,7 +49,7 @@ bool PoolSource::peer_reads_pool(CUcontext owner, CUcontext reader) noexcept {
       driver_.cuStreamDestroy_v2(stream);
     }
   }
-  Current in_owner(driver_, owner);
+  CurrentContext in_owner(driver_, owner);
   ContextLanes::Use lane = work().lanes().find(owner);
   if (lane) {
     good = good && driver_.cuMemcpyDtoHAsync_v2(back, pooled, kProbe, lane->stream) == CUDA_SUCCESS &&

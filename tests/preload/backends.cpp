@@ -234,7 +234,9 @@ BOOST_DATA_TEST_CASE(faults,
                                      "cuMemPoolCreate:1+:801", "cuStreamCreate:1+:2", "cuEventCreate:2:2", "cuMemPoolTrimTo:1+:999"}),
                      mode, fault) {
   Outcome ours = run_with_library({program("threads"), "4", "100"}, mode.with({{"XLOG_SIM_FAIL", fault}, {"XLOG_BUDGET", "100%"}}));
-  BOOST_TEST_CONTEXT(ours.out << ours.err) { BOOST_TEST(ours.status < 128); }
+  // Without an event a free cannot wait, and says so; everything else the plain calls of the driver stand in for.
+  bool told = std::string(fault).starts_with("cuEventCreate");
+  BOOST_TEST_CONTEXT(ours.out << ours.err) { BOOST_TEST((told ? ours.status == 0 || ours.status == 3 : ours.status == 0)); }
 }
 BOOST_DATA_TEST_CASE(the_error_of_the_wait_is_the_frees, data::make({"async", "cache"}), backend) {
   Outcome ours = run_with_library({program("free_twice")}, {{"XLOG_BACKEND", backend}, {"XLOG_SIM_FAIL", "cuEventSynchronize:1:700"}});

@@ -44,16 +44,17 @@ static void pairs(size_t bytes, int n) {
   }
 }
 
-// The same calls in the same order as the backend's; see runtime/resource/pool_source.cpp.
+// The calls of the backend for a block that is not kept, in its order; see runtime/resource/pool_source.cpp. `ordered`: the
+// previous block is freed once the event over its work is done.
 static double calls(bool ordered, size_t bytes, int iterations) {
   CUcontext context = nullptr;
   CUdevice device = 0;
   CUmemoryPool pool = nullptr;
   CUmemPoolProps properties{};
-  CUstream allocating = nullptr;
-  CUstream freeing = nullptr;
+  CUstream stream = nullptr;
   CUevent event = nullptr;
   CUdeviceptr p = 0;
+  CUdeviceptr freed = 0;
   int off = 0;
   cuuint64_t all = UINT64_MAX;
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -61,8 +62,7 @@ static double calls(bool ordered, size_t bytes, int iterations) {
   MUST(cuMemPoolCreate(&pool, &properties));
   MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &off));
   MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
-  MUST(cuStreamCreate(&allocating, CU_STREAM_NON_BLOCKING));
-  MUST(cuStreamCreate(&freeing, CU_STREAM_NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   auto exchange = [&] { MUST(cuThreadExchangeStreamCaptureMode(&mode)); };
@@ -70,21 +70,29 @@ static double calls(bool ordered, size_t bytes, int iterations) {
     for (int i = 0; i < n; ++i) {
       MUST(cuCtxGetDevice(&device));
       MUST(cuCtxGetCurrent(&context));
+      if (ordered && freed != 0) {
+        exchange();
+        while (cuEventQuery(event) != CUDA_SUCCESS) {
+        }
+        MUST(cuMemFreeAsync(freed, stream));
+        exchange();
+      }
       exchange();
-      MUST(cuMemAllocFromPoolAsync(&p, bytes, pool, allocating));
-      MUST(cuStreamSynchronize(allocating));
+      MUST(cuMemAllocFromPoolAsync(&p, bytes, pool, stream));
+      MUST(cuStreamSynchronize(stream));
       exchange();
       if (ordered) {
         exchange();
         MUST(cuCtxRecordEvent(context, event));
-        MUST(cuStreamWaitEvent(freeing, event, 0));
-        MUST(cuMemFreeAsync(p, freeing));
         exchange();
+        freed = p;
       } else {
         MUST(cuCtxRecordEvent(context, event));
         exchange();
         MUST(cuEventSynchronize(event));
-        MUST(cuMemFreeAsync(p, allocating));
+        exchange();
+        exchange();
+        MUST(cuMemFreeAsync(p, stream));
         exchange();
       }
     }
