@@ -52,6 +52,7 @@ PROGRAMS := $(patsubst tests/programs/%.cpp,$(B)/programs/%,$(PROGRAM_SRC) $(LIN
 PLUGINS  := $(patsubst tests/programs/plugins/%.cpp,$(B)/programs/plugins/%.so,$(PLUGIN_SRC))
 BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC)) $(B)/bench/bench_stack
 SIM      := $(B)/sim/libcuda.so.1
+SIM_NVML := $(B)/sim/libnvidia-ml.so.1
 NOOP     := $(B)/noop/libcuda.so.1
 TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
 
@@ -126,12 +127,16 @@ $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a
 
 # ---- simulated driver, programs, tests -------------------------------------------------------------------------------
 
-$(call obj,$(SIM_SRC) tests/bench/noop_driver.cpp): FLAGS = $(HOST) -fPIC -fvisibility=hidden
+$(call obj,$(SIM_SRC) tests/sim/nvml/nvml.cpp tests/bench/noop_driver.cpp): FLAGS = $(HOST) -fPIC -fvisibility=hidden
 # -Bsymbolic: as in the real driver, an address that it hands out is its own, whatever was preloaded.
 $(SIM): $(call obj,$(SIM_SRC))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -shared -pthread -o $@ $^ -Wl,-soname,libcuda.so.1 -Wl,-z,defs,-Bsymbolic && ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(SIM_NVML): $(call obj,tests/sim/nvml/nvml.cpp)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -shared -o $@ $^ -Wl,-soname,libnvidia-ml.so.1 -Wl,-z,defs,-Bsymbolic -ldl
 $(NOOP): $(call obj,tests/bench/noop_driver.cpp)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -198,7 +203,7 @@ GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/g
 GPU_BENCHES  := $(B)/bench/gpu/backend $(B)/bench/gpu/sort
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
-gpu-kit: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
+gpu-kit: all $(SIM) $(SIM_NVML) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
 	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/stack_tests $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
 	$(Q)strip -g $(B)/kit/stack_tests $(B)/kit/sim/libcuda.so.1
 
@@ -217,7 +222,7 @@ check-sanitized: $(B)/unit_tests $(B)/stack_tests
 	$(Q)$(MAKE) --no-print-directory SANITIZE= all build/sim/libcuda.so.1
 	$(Q)tests/support/check-sanitized.sh build $(B)
 
-check: all $(SIM) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
+check: all $(SIM) $(SIM_NVML) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
 	$(Q)tests/support/check.sh $(B)
 
 golden: $(B)/unit_tests  ## write the golden reports anew: look at the difference
@@ -226,7 +231,7 @@ golden: $(B)/unit_tests  ## write the golden reports anew: look at the differenc
 bench: all $(NOOP) $(SIM) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
 
-check-gpu: all $(SIM) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(B)/stack_tests  ## the real driver: same programs, real applications (says skipped without a GPU)
+check-gpu: all $(SIM) $(SIM_NVML) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(B)/stack_tests  ## the real driver: same programs, real applications (says skipped without a GPU)
 	$(Q)tests/gpu/check-gpu.sh $(B)
 	$(Q)tests/gpu/check-stack.sh $(B)
 

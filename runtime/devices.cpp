@@ -68,11 +68,18 @@ int Devices::of_context(const DriverApi& driver, CUcontext context) noexcept {
 }
 
 int Devices::of_stream(const DriverApi& driver, const StreamArg& stream) noexcept {
-  if (stream.is_legacy() || stream.is_per_thread() || driver.cuStreamGetCtx == nullptr) {
+  if (stream.is_legacy() || stream.is_per_thread()) {
     return of_current(driver);
   }
   if (count(driver) == 1) {
     return 0;
+  }
+  CUdevice named = -1;
+  if (driver.cuStreamGetDevice != nullptr) {  // CUDA 13; streams of green contexts too
+    return driver.cuStreamGetDevice(stream.handle, &named) == CUDA_SUCCESS ? named : -1;
+  }
+  if (driver.cuStreamGetCtx == nullptr) {
+    return of_current(driver);
   }
   CUcontext context = nullptr;
   return driver.cuStreamGetCtx(stream.handle, &context) == CUDA_SUCCESS ? of_context(driver, context) : -1;

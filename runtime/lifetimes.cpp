@@ -9,8 +9,18 @@ namespace xlog {
 
 namespace {
 
-bool belongs_to(const DeviceBlock& block, CUcontext context) noexcept {
-  return block.context == context && (block.kind == Kind::plain || block.kind == Kind::pitch);
+// Pool blocks, physical handles and the memory of graphs outlive contexts (measured).
+bool ends_with(const DeviceBlock& block, CUcontext context) noexcept {
+  switch (block.kind) {
+    case Kind::plain:
+    case Kind::pitch:
+    case Kind::managed:
+    case Kind::array:
+    case Kind::host:
+      return block.context == context;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -27,6 +37,7 @@ void Runtime::each_device(Act act) noexcept {
 }
 
 void Runtime::begin_exit() noexcept {
+  exiting_.store(true, std::memory_order_relaxed);
   each_source([](PlainSource& source) { source.begin_exit(); });
   recorder_.begin_exit();
 }
@@ -53,15 +64,8 @@ void Runtime::forget_context(CUcontext context) noexcept {
   each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
 }
 
-Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept
-    : runtime_(runtime), context_(context), api_(api) {
-  if (context != nullptr) {
-    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
-    hold_blocks(alive);
-  }
-}
-
-void Runtime::ContextEnd::hold_blocks(bool alive) noexcept {
+template <class Match>
+void Runtime::BulkEnd::take_if(Match match, bool alive) noexcept {
   size_t live = runtime_.registry_.size();
   mapped_bytes_ = live * (sizeof(Leaving) + sizeof(DeviceBlock));
   leaving_ = live != 0 ? static_cast<Leaving*>(map_state(mapped_bytes_)) : nullptr;
@@ -69,45 +73,99 @@ void Runtime::ContextEnd::hold_blocks(bool alive) noexcept {
     return;
   }
   auto* blocks = reinterpret_cast<DeviceBlock*>(leaving_ + live);
-  count_ = runtime_.registry_.take_if([this](const DeviceBlock& block) { return belongs_to(block, context_); }, blocks, live);
-  for (size_t i = 0; i < count_; ++i) {
-    DeviceBlock& block = leaving_[i].block;
-    block = std::move(blocks[i]);
-    NativeDevice* owner = runtime_.device(block.device);
-    if (owner != nullptr && owner->logging() != nullptr) {
-      owner->logging()->hold_end(block, action::context_destroyed, api_, leaving_[i].row);
-    }
-    if (owner != nullptr && block.maker == Maker::pool) {  // it does not end with its context by itself
-      owner->source()->end_block(block, alive);
-    }
+  size_t taken = runtime_.registry_.take_if(match, blocks, live);
+  for (size_t i = 0; i < taken; ++i) {
+    hold(std::move(blocks[i]), alive);
   }
 }
 
-void Runtime::ContextEnd::finish(CUresult result) noexcept {
+void Runtime::BulkEnd::hold(DeviceBlock&& taken, bool alive) noexcept {
+  Leaving& leaving = leaving_[count_++];
+  DeviceBlock& block = leaving.block;
+  block = std::move(taken);
+  NativeDevice* owner = runtime_.owner_of(block);
+  if (owner != nullptr && owner->logging() != nullptr) {
+    owner->logging()->hold_end(block, action_, api_, leaving.row);
+  }
+  if (owner != nullptr && block.maker == Maker::pool) {  // it does not end with its context by itself
+    owner->source()->end_block(block, alive);
+  }
+}
+
+void Runtime::BulkEnd::finish(CUresult result) noexcept {
   for (size_t i = 0; i < count_; ++i) {
     DeviceBlock& block = leaving_[i].block;
-    NativeDevice* owner = runtime_.device(block.device);
+    NativeDevice* owner = runtime_.owner_of(block);
     if (owner != nullptr && owner->logging() != nullptr) {
-      owner->logging()->complete_end(block, action::context_destroyed, api_, leaving_[i].row, result);
+      owner->logging()->complete_end(block, action_, api_, leaving_[i].row, result);
     }
     bool gone = result == CUDA_SUCCESS || block.maker == Maker::pool;
-    if (gone && owner != nullptr) {
+    if (!gone) {
+      runtime_.keep(std::move(block));
+      continue;
+    }
+    if (owner != nullptr) {
       owner->ended(block);
       if (block.maker == Maker::cache) {
         owner->source()->end_block(block, false);
       }
     }
-    DeviceBlock ended;
-    if (!gone && runtime_.registry_.insert(std::move(block), ended)) {
-      runtime_.ended_unseen(ended);
-    }
   }
+  count_ = 0;
+}
+
+Runtime::BulkEnd::~BulkEnd() {
   if (leaving_ != nullptr) {
     unmap_state(leaving_, mapped_bytes_);
   }
+}
+
+Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept
+    : runtime_(runtime), context_(context), leaving_(runtime, action::context_destroyed, api) {
+  if (context != nullptr) {
+    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
+    leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
+  }
+}
+
+void Runtime::ContextEnd::finish(CUresult result) noexcept {
+  leaving_.finish(result);
   if (result == CUDA_SUCCESS && context_ != nullptr) {
     runtime_.forget_context(context_);
   }
+}
+
+CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept {
+  PhysicalMemory::Unmapped range;
+  physical_.unmap(address, bytes, range);
+  uint64_t unused = address;
+  CUresult result = CUDA_SUCCESS;
+  if (range.ended() == 0) {
+    result = call(unused);
+  } else if (range.ended() == 1) {
+    uint64_t handle = 0;
+    for (const auto& each : range) {
+      handle = each.last ? each.handle : handle;
+    }
+    result = end_accounted(handle, Kind::vmm, request, call);
+  } else {
+    BulkEnd ending(*this, action::deallocate, request.api);
+    ending.take_if(
+        [&range](const DeviceBlock& block) {
+          bool last = false;
+          for (const auto& each : range) {
+            last = last || (each.last && each.handle == block.ptr);
+          }
+          return last && (block.kind == Kind::vmm || block.kind == Kind::import);
+        },
+        true);
+    result = call(unused);
+    ending.finish(result);
+  }
+  if (result != CUDA_SUCCESS) {
+    physical_.unmap_failed(range);
+  }
+  return result;
 }
 
 void Runtime::primary_released(CUdevice ordinal, std::string_view api) noexcept {

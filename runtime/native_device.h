@@ -22,6 +22,9 @@ class NativeDevice {
         native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
         sink_(recorder),
         stack_(native_, options, sink_, ledger_, facts.limit) {
+    if (ordinal >= 0 && facts.limit != UINT64_MAX) {
+      ledger_.add(options.budget_context.on(facts.total_bytes));
+    }
     if (maker == Maker::pool) {
       native_.set_source(pool_.emplace(driver, ordinal, gate, plain_settings(options, facts)), maker);
     } else if (maker == Maker::cache) {
@@ -37,6 +40,8 @@ class NativeDevice {
   [[nodiscard]] PoolSource* pool() noexcept { return pool_ ? &*pool_ : nullptr; }
   [[nodiscard]] GlobalDeviceBudget* budget() noexcept { return stack_.budget(); }
   [[nodiscard]] LoggingResource* logging() noexcept { return stack_.logging(); }
+  // -1: memory that is no GPU's.
+  [[nodiscard]] int ordinal() const noexcept { return native_.device_ordinal(); }
   [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
 
   // The block went without a deallocate.

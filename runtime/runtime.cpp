@@ -151,7 +151,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
           request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream_arg);
       driver_.cuCtxGetCurrent(&request.context);
       break;
-    case Kind::foreign:
+    default:
       return false;
   }
   NativeDevice* target = device(request.device);
@@ -184,8 +184,7 @@ CUresult Runtime::forward(const AllocationRequest& request, CUdeviceptr* dptr) n
     case Kind::pool:
       return (per_thread ? driver_.cuMemAllocFromPoolAsync_ptsz : driver_.cuMemAllocFromPoolAsync)(dptr, request.bytes, request.pool,
                                                                                                    stream);
-    case Kind::plain:
-    case Kind::foreign:
+    default:
       break;
   }
   return driver_.cuMemAlloc_v2(dptr, request.bytes);
@@ -234,16 +233,21 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   Status status = target->top().allocate(request, block);
   *dptr = block.ptr;
   if (status.ok()) {
-    DeviceBlock ended;
-    if (registry_.insert(std::move(block), ended)) {
-      ended_unseen(ended);
-    }
+    keep(std::move(block));
   }
+  look_at_driver_use(*target, status.code == CUDA_ERROR_OUT_OF_MEMORY);
   return status.code;
 }
 
+void Runtime::keep(DeviceBlock&& block) noexcept {
+  DeviceBlock ended;
+  if (registry_.insert(std::move(block), ended)) {
+    ended_unseen(ended);
+  }
+}
+
 void Runtime::ended_unseen(const DeviceBlock& block) noexcept {
-  NativeDevice* owner = device(block.device);
+  NativeDevice* owner = owner_of(block);
   if (owner == nullptr) {
     return;
   }
@@ -279,12 +283,12 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
     return forward(ptr, request);
   }
   DeviceBlock block;
-  if (!registry_.take(ptr, block)) {
+  if (!registry_.take_one(ptr, block, [](const DeviceBlock& each) { return has_address(each.kind); })) {
     bool freed = false;
     each_source([&](PlainSource& source) { freed = freed || source.holds(ptr); });
     return free_foreign(freed ? kNoBlock : ptr, ptr, request);
   }
-  NativeDevice* owner = device(block.device);
+  NativeDevice* owner = owner_of(block);
   if (owner == nullptr) {
     return forward(ptr, request);
   }
@@ -293,11 +297,9 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
   }
   Status status = owner->top().deallocate(block, request);
   if (!status.ok()) {
-    DeviceBlock ended;
-    if (registry_.insert(std::move(block), ended)) {
-      ended_unseen(ended);
-    }
+    keep(std::move(block));
   }
+  look_at_driver_use(*owner, false);
   return status.code;
 }
 

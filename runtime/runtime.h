@@ -13,7 +13,10 @@
 #include "runtime/base/driver_api.h"
 #include "runtime/base/options.h"
 #include "runtime/devices.h"
+#include "runtime/driver_use.h"
+#include "runtime/graph_memory.h"
 #include "runtime/native_device.h"
+#include "runtime/physical_memory.h"
 #include "runtime/record/recorder.h"
 #include "runtime/resource/address_table.h"
 #include "runtime/resource/capture_gate.h"
@@ -40,12 +43,37 @@ class Runtime {
   CUresult memory_info(size_t* free, size_t* total) noexcept;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept;
 
-  // The driver's call, and once more when it is out of memory while a backend holds some that is not in use.
-  template <class Call>
-  CUresult retry(Call call) noexcept {
-    CUresult result = call();
-    return result == CUDA_ERROR_OUT_OF_MEMORY && relieve() ? call() : result;
-  }
+  // Memory that the program's own call makes (request.kind, request.bytes), on request.device, or outside the GPUs.
+  // `made` is what the block is known by. `call` is made at most twice, and not at all when a limit refuses.
+  CUresult account(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
+  // The end of such a block, by the call that frees this kind. What is not known goes to the driver as it came.
+  CUresult end_accounted(uint64_t made, Kind kind, FreeRequest& request, const DriverCall& call) noexcept;
+  // Memory whose maker may hand out what it handed out before, each time to be given back: only the first is a block.
+  CUresult open_import(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
+  CUresult close_import(uint64_t made, FreeRequest& request, const DriverCall& call) noexcept;
+  int current_device() noexcept { return devices_.of_current(driver_); }
+  size_t range_of(CUdeviceptr ptr) noexcept;
+
+  // Physical memory (physical_memory.h).
+  CUresult create_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
+  CUresult release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept;
+  CUresult unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept;
+  PhysicalMemory& physical() noexcept { return physical_; }
+
+  // What an array of this description takes, by the driver; 0 for one that is given memory later. False: it cannot be
+  // known. `levels` 0: not mipmapped.
+  bool array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, size_t& bytes) noexcept;
+
+  // Memory that graphs allocate (graph_memory.h).
+  void graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept;
+  void graph_exec_destroyed(CUgraphExec exec) noexcept { graphs_.destroyed(exec); }
+  CUresult launch_graph(CUgraphExec exec, const void* caller, std::string_view api, const DriverCall& call) noexcept;
+  void graph_memory_trimmed(int ordinal, const void* caller, std::string_view api) noexcept;
+
+  // A function that makes memory was handed out and is not on the list.
+  void handed_out_unhooked(std::string_view name) noexcept;
+  // What NVML says of a GPU, as cuMemGetInfo says it under a limit. False: nothing is to be changed.
+  bool limited_memory(std::string_view uuid, uint64_t& free, uint64_t& total) noexcept;
 
   // A stream begins or ends a capture. `call` is the driver's own.
   template <class Call>
@@ -101,11 +129,24 @@ class Runtime {
   NativeDevice* device(int ordinal) noexcept;
 
  private:
-  // Blocks of a context on their way out: their rows are claimed before the driver frees the addresses.
-  class ContextEnd {
+  // The stack that a block belongs to.
+  NativeDevice* owner_of(const DeviceBlock& block) noexcept { return is_outside(block.kind) ? outside(block.kind) : device(block.device); }
+  // The stack of memory that is no GPU's.
+  NativeDevice* outside(Kind kind) noexcept;
+  void keep(DeviceBlock&& block) noexcept;
+  void settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept;
+  void look_at_driver_use(NativeDevice& target, bool refused) noexcept;
+
+  // Blocks that end by one call: their rows are claimed before the driver frees the addresses.
+  class BulkEnd {
    public:
-    // `alive`: the driver has not ended it yet.
-    ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept;
+    BulkEnd(Runtime& runtime, std::string_view action, std::string_view api) noexcept : runtime_(runtime), action_(action), api_(api) {}
+    ~BulkEnd();
+    BulkEnd(const BulkEnd&) = delete;
+    BulkEnd& operator=(const BulkEnd&) = delete;
+    // Blocks for which match() is true. `alive`: the driver has not ended their context yet.
+    template <class Match>
+    void take_if(Match match, bool alive) noexcept;
     void finish(CUresult result) noexcept;
 
    private:
@@ -113,13 +154,26 @@ class Runtime {
       DeviceBlock block;
       HeldRow row;
     };
-    void hold_blocks(bool alive) noexcept;
+    void hold(DeviceBlock&& block, bool alive) noexcept;
     Runtime& runtime_;
-    CUcontext context_;
+    std::string_view action_;
     std::string_view api_;
     Leaving* leaving_ = nullptr;
     size_t count_ = 0;
     size_t mapped_bytes_ = 0;
+  };
+
+  // A context on its way out, with what it holds.
+  class ContextEnd {
+   public:
+    // `alive`: the driver has not ended it yet.
+    ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept;
+    void finish(CUresult result) noexcept;
+
+   private:
+    Runtime& runtime_;
+    CUcontext context_;
+    BulkEnd leaving_;
   };
 
   template <class Act>
@@ -159,9 +213,17 @@ class Runtime {
   BlockRegistry registry_;
   CaptureGate gate_;
   Recorder recorder_;
+  PhysicalMemory physical_;
+  GraphMemory graphs_;
+  UnhookedNames unhooked_;
+  DriverUse use_[kMaxDevices];
   std::atomic<NativeDevice*> built_[kMaxDevices];
   alignas(NativeDevice) unsigned char storage_[kMaxDevices][sizeof(NativeDevice)];
+  std::atomic<NativeDevice*> host_;
+  std::atomic<NativeDevice*> imports_;
+  alignas(NativeDevice) unsigned char outside_storage_[2][sizeof(NativeDevice)];
   std::atomic<bool> begun_;
+  std::atomic<bool> exiting_;  // no call of ours that the program did not make
   Once beyond_;
   Once said_not_supported_;
   char folder_text_[1024];

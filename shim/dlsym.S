@@ -12,6 +12,8 @@ dlsym:
         je      .Lhand_on
         testq   %rsi, %rsi
         je      .Lhand_on
+        cmpb    $'n', (%rsi)            // nvml
+        je      .Lnvml
         cmpb    $'c', (%rsi)            // cu[A-Z]
         jne     .Lhand_on
         cmpb    $'u', 1(%rsi)
@@ -20,7 +22,15 @@ dlsym:
         subl    $'A', %eax
         cmpl    $25, %eax
         ja      .Lhand_on
-
+        jmp     .Lask
+.Lnvml:
+        cmpb    $'v', 1(%rsi)
+        jne     .Lhand_on
+        cmpb    $'m', 2(%rsi)
+        jne     .Lhand_on
+        cmpb    $'l', 3(%rsi)
+        jne     .Lhand_on
+.Lask:
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
         pushq   %rsi

@@ -40,14 +40,14 @@ bool reaches(const void* caller, const char* name) noexcept {
 // asked with a name that we do not export: in the global scope, then in the caller's own.
 void* find_behind_us(const char* name, const void* caller) noexcept {
   void* found = xlog::other_definition(name);
-  constexpr const char* kUnlisted = "cuDeviceGetCount";
-  if (found == nullptr || xlog::file_of(found).find(kUnlisted) == nullptr) {
+  const char* unlisted = *name == 'c' ? "cuDeviceGetCount" : "nvmlDeviceGetCount_v2";
+  if (found == nullptr || xlog::file_of(found).find(unlisted) == nullptr) {
     return found;
   }
-  if (call_next(RTLD_DEFAULT, kUnlisted) != nullptr) {
+  if (call_next(RTLD_DEFAULT, unlisted) != nullptr) {
     return found;
   }
-  return reaches(caller, kUnlisted) ? found : nullptr;
+  return reaches(caller, unlisted) ? found : nullptr;
 }
 
 // NULL, with dlerror saying so: the name is looked for where it cannot be.
@@ -82,6 +82,7 @@ void* xlog_find_dlsym() noexcept {
 int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer) noexcept {
   xlog::Row row = xlog::find_row(name);
   if (row == xlog::Row::count) {
+    xlog::note_unhooked(name);
     return 0;
   }
   int saved = errno;

@@ -70,18 +70,4 @@ XLOG_SHARED(cuPointerSetAttribute, false, (const void* value, CUpointer_attribut
 XLOG_VALUES()
 XLOG_VALUES(_ptsz)
 
-#define XLOG_RETRIED(name, parameters, ...)                                               \
-  XLOG_EXPORT CUresult name parameters {                                                  \
-    Entry entry(Row::name);                                                               \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::name)>(__VA_ARGS__); }; \
-    return entry.serves() ? entry.runtime().retry(call) : call();                         \
-  }
-XLOG_RETRIED(cuMemCreate, (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* prop, unsigned long long flags),
-             handle, size, prop, flags)
-XLOG_RETRIED(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytes, unsigned flags), dptr, bytes, flags)
-XLOG_RETRIED(cuArrayCreate_v2, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR* descriptor), array, descriptor)
-XLOG_RETRIED(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* descriptor), array, descriptor)
-XLOG_RETRIED(cuMipmappedArrayCreate, (CUmipmappedArray * array, const CUDA_ARRAY3D_DESCRIPTOR* descriptor, unsigned levels), array,
-             descriptor, levels)
-
 }  // extern "C"

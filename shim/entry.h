@@ -53,4 +53,7 @@ class Entry {
   bool refused_ = false;
 };
 
+// Where the code that called an entry goes on: its stack begins there.
+#define XLOG_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
 }  // namespace xlog

@@ -10,9 +10,13 @@ namespace {
 using Resolve4 = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
 using Resolve5 = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
 
-void replace(CUresult result, void** pfn) noexcept {
+void replace(CUresult result, const char* symbol, void** pfn) noexcept {
   if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr) {
-    *pfn = xlog::entry_for(*pfn);
+    void* ours = xlog::entry_for(*pfn);
+    if (ours == *pfn) {
+      xlog::note_unhooked(symbol);
+    }
+    *pfn = ours;
   }
 }
 
@@ -24,7 +28,7 @@ extern "C" {
 XLOG_EXPORT CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   Entry entry(Row::cuGetProcAddress);
   CUresult result = entry.forward<Resolve4>(symbol, pfn, version, flags);
-  replace(result, pfn);
+  replace(result, symbol, pfn);
   return result;
 }
 
@@ -32,7 +36,7 @@ XLOG_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int ver
                                          CUdriverProcAddressQueryResult* status) {
   Entry entry(Row::cuGetProcAddress_v2);
   CUresult result = entry.forward<Resolve5>(symbol, pfn, version, flags, status);
-  replace(result, pfn);
+  replace(result, symbol, pfn);
   return result;
 }
 

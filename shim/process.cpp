@@ -45,6 +45,17 @@ Runtime* Entry::open() noexcept {
   return runtime;
 }
 
+// Only while the stack is at work: a resolver must not be what starts it.
+void note_unhooked(const char* name) noexcept {
+  if (!UnhookedNames::makes_memory(name)) {
+    return;
+  }
+  Runtime* runtime = Runtime::get();
+  if (runtime != nullptr && runtime->is_prepared() && runtime->engaged()) {
+    runtime->handed_out_unhooked(name);
+  }
+}
+
 }  // namespace xlog
 
 // What the preloaded library must not take from libstdc++, which it does not link: the program has its own. The export

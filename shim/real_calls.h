@@ -41,4 +41,7 @@ void forget_unloaded() noexcept;
 // The table for the runtime. False when no driver is loaded.
 bool fill_driver_api(DriverApi& out) noexcept;
 
+// A name that is not on the list was asked for.
+void note_unhooked(const char* name) noexcept;
+
 }  // namespace xlog

@@ -1,6 +1,7 @@
 #include "tools/analysis.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "tools/block_map.h"
@@ -21,6 +22,16 @@ Group& touch(Group& group, const GpuReport& gpu) {
     group.peak_epoch = gpu.peak_epoch;
   }
   return group;
+}
+
+// 0 where the word is missing.
+uint64_t number_after(std::string_view text, std::string_view word) {
+  size_t at = text.find(word);
+  uint64_t value = 0;
+  if (at != text.npos) {
+    std::from_chars(text.data() + at + word.size(), text.data() + text.size(), value);
+  }
+  return value;
 }
 
 class Analyser {
@@ -54,6 +65,7 @@ class Analyser {
       report_.foreign_rows += reader.foreign_rows();
       report_.cut[i] = reader.cut();
     }
+    std::stable_partition(report_.gpus.begin(), report_.gpus.end(), [](const GpuReport& gpu) { return gpu.is_gpu(); });
     for (GpuReport& gpu : report_.gpus) {
       for (auto& [key, group] : gpu.stacks) {
         touch(group, gpu);
@@ -101,7 +113,11 @@ class Analyser {
   }
 
   // GPUs are told apart by UUID: two processes may number them differently.
-  GpuReport* gpu(size_t process, uint64_t ordinal) {
+  GpuReport* gpu(size_t process, const Event& event) {
+    uint64_t ordinal = event.device;
+    if (ordinal == kNone && (event.kind == "host" || event.kind == "import")) {
+      return outside(event.kind);
+    }
     if (ordinal == kNone || ordinal > 4096) {
       return nullptr;
     }
@@ -127,6 +143,36 @@ class Analyser {
       known[ordinal] = static_cast<int>(found - report_.gpus.begin());
     }
     return &report_.gpus[static_cast<size_t>(known[ordinal])];
+  }
+
+  GpuReport* outside(std::string_view kind) {
+    auto found = std::find_if(report_.gpus.begin(), report_.gpus.end(), [&](const GpuReport& g) { return g.key == kind; });
+    if (found == report_.gpus.end()) {
+      GpuReport fresh;
+      fresh.key = kind;
+      fresh.ordinal = kNone;
+      report_.gpus.push_back(std::move(fresh));
+      found = std::prev(report_.gpus.end());
+    }
+    return &*found;
+  }
+
+  // What the driver had in use beside the blocks; the first look, and the one at its highest.
+  void look(size_t process, const Event& event) {
+    GpuReport* owner = gpu(process, event);
+    if (owner == nullptr || event.bytes == kNone || event.live_bytes == kNone) {
+      return;
+    }
+    DriverLook seen{event.bytes, owner->live, 0};  // of all processes of the run
+    uint64_t reserved = number_after(event.message, "reserved ");
+    uint64_t used = number_after(event.message, "used ");
+    seen.pool_idle = reserved > used ? reserved - used : 0;
+    if (owner->looks++ == 0) {
+      owner->first_look = seen;
+    }
+    if (seen.used >= owner->most_look.used) {
+      owner->most_look = seen;
+    }
   }
 
   uint32_t kind(std::string_view name) {
@@ -171,6 +217,16 @@ class Analyser {
     if (event.action == action::retracted) {
       return;
     }
+    if (event.action == action::driver_used) {
+      look(process, event);
+      return;
+    }
+    if (event.action == action::unhooked) {
+      if (std::find(report_.unhooked.begin(), report_.unhooked.end(), event.message) == report_.unhooked.end()) {
+        report_.unhooked.emplace_back(event.message);
+      }
+      return;
+    }
     if (event.elapsed_ns != kNone) {
       ++report_.calls;
       report_.call_ns += event.elapsed_ns;
@@ -189,7 +245,7 @@ class Analyser {
   }
 
   void allocate(size_t process, const Event& event) {
-    GpuReport* owner = gpu(process, event.device);
+    GpuReport* owner = gpu(process, event);
     if (event.result != "ok") {
       fail(process, event, owner);
       return;

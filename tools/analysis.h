@@ -58,8 +58,17 @@ struct Refusal {
   std::vector<Holder> holders;
 };
 
+// What the driver said that it has in use on a GPU, at one moment, and what the log's blocks came to then.
+struct DriverLook {
+  uint64_t used = 0;
+  uint64_t counted = 0;
+  uint64_t pool_idle = 0;  // of the default pool: reserved and not in a block
+  [[nodiscard]] uint64_t beyond() const { return used > counted ? used - counted : 0; }
+};
+
+// One GPU; or memory that is no GPU's: pinned host memory, and what was imported.
 struct GpuReport {
-  std::string key;  // UUID, or the ordinal
+  std::string key;  // UUID, or the ordinal; the kind of memory that is no GPU's
   GpuInfo info;
   uint64_t ordinal = 0;
   uint64_t live = 0;
@@ -74,6 +83,11 @@ struct GpuReport {
   std::map<std::pair<size_t, uint64_t>, Group> threads;  // process, thread id
   std::map<std::string, Group> kinds;
   std::vector<Refusal> refused;  // the first and the last few
+  uint64_t looks = 0;
+  DriverLook first_look;
+  DriverLook most_look;  // when the driver had most in use
+
+  [[nodiscard]] bool is_gpu() const { return ordinal != kNone; }
 };
 
 struct StackTime {
@@ -97,6 +111,7 @@ struct Report {
   uint64_t foreign_frees = 0;
   uint64_t ended_unseen = 0;
   uint64_t context_destroyed = 0;
+  std::vector<std::string> unhooked;  // functions that make memory and were handed out unhooked
   uint64_t first_time = 0;
   uint64_t last_time = 0;
   uint64_t call_ns = 0;

@@ -47,10 +47,18 @@ json holders_json(const Report& report, const std::vector<Holder>& holders) {
 
 json gpu_json(const Report& report, const GpuReport& gpu) {
   constexpr size_t kTop = 50;
-  json out = {
-      {"ordinal", gpu.ordinal},         {"uuid", gpu.info.uuid},         {"name", gpu.info.name},   {"total_bytes", gpu.info.total_bytes},
-      {"peak_bytes", gpu.peak},         {"peak_time_ns", gpu.peak_time}, {"live_bytes", gpu.live},  {"live_blocks", gpu.live_blocks},
-      {"allocations", gpu.allocations}, {"failed", gpu.failed},          {"refusals", gpu.refusals}};
+  json out = {{"ordinal", gpu.is_gpu() ? json(gpu.ordinal) : json()},
+              {"memory", gpu.is_gpu() ? "gpu" : gpu.key},
+              {"uuid", gpu.info.uuid},
+              {"name", gpu.info.name},
+              {"total_bytes", gpu.info.total_bytes},
+              {"peak_bytes", gpu.peak},
+              {"peak_time_ns", gpu.peak_time},
+              {"live_bytes", gpu.live},
+              {"live_blocks", gpu.live_blocks},
+              {"allocations", gpu.allocations},
+              {"failed", gpu.failed},
+              {"refusals", gpu.refusals}};
   out["limit_bytes"] = gpu.info.limit_bytes != UINT64_MAX ? json(gpu.info.limit_bytes) : json();
   out["at_peak"] = holders_json(report, largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, kTop));
   out["never_freed"] = holders_json(report, largest(gpu.stacks, &Group::live, &Group::live_blocks, kTop));
@@ -65,6 +73,14 @@ json gpu_json(const Report& report, const GpuReport& gpu) {
   }
   for (const auto& [name, group] : gpu.kinds) {
     out["kinds"][name] = {{"allocations", group.allocations}, {"bytes", group.bytes}, {"at_peak", group.at_peak}, {"live", group.live}};
+  }
+  if (gpu.looks != 0) {
+    out["driver_used"] = {{"looks", gpu.looks},
+                          {"most_bytes", gpu.most_look.used},
+                          {"counted_bytes", gpu.most_look.counted},
+                          {"beyond_bytes", gpu.most_look.beyond()},
+                          {"beyond_at_first_bytes", gpu.first_look.beyond()},
+                          {"default_pool_idle_bytes", gpu.most_look.pool_idle}};
   }
   out["threads"] = json::array();
   for (const auto& [key, group] : gpu.threads) {
@@ -89,6 +105,7 @@ std::string report_json(const Report& report) {
               {"empty_lines", report.empty_lines},
               {"foreign_rows", report.foreign_rows},
               {"ended_unseen", report.ended_unseen},
+              {"unhooked", report.unhooked},
               {"first_time_ns", report.first_time},
               {"last_time_ns", report.last_time},
               {"calls", report.calls},

@@ -16,6 +16,9 @@ std::string cache_name(const Report& report, const StackKey& where) {
 }
 
 std::string gpu_title(const GpuReport& gpu) {
+  if (!gpu.is_gpu()) {
+    return gpu.key == "host" ? "Pinned host memory" : "Imported memory (other processes' or APIs', not counted)";
+  }
   std::string title = "GPU " + std::to_string(gpu.ordinal);
   return gpu.info.name.empty() ? title : title + " (" + gpu.info.name + ")";
 }
@@ -31,6 +34,7 @@ class TextReport {
       peak(gpu);
       refusals(gpu);
     }
+    beyond();
     leaks();
     exits();
     time();
@@ -108,13 +112,38 @@ class TextReport {
       return;
     }
     std::string text = gpu_title(gpu) + ": peak " + size_text(gpu.peak);
-    if (gpu.info.limit_bytes != UINT64_MAX) {
+    if (!gpu.is_gpu()) {
+    } else if (gpu.info.limit_bytes != UINT64_MAX) {
       text += ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
     } else if (gpu.info.total_bytes != 0) {
       text += ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
     }
     heading(text + ", " + time_text(gpu.peak_time - report_.first_time) + " after the first call; held by");
     holders(largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, style_.top), gpu.peak);
+  }
+
+  // Contexts, modules, what libraries take without asking: and all of other processes on the same GPU.
+  void beyond() {
+    for (const GpuReport& gpu : report_.gpus) {
+      const DriverLook& most = gpu.most_look;
+      if (most.beyond() == 0) {
+        continue;
+      }
+      heading(gpu_title(gpu) + ": the driver had up to " + size_text(most.used) + " in use, by whomever; " + size_text(most.beyond()) +
+              " more than the blocks above");
+      line("  " + size_text(gpu.first_look.beyond()) +
+           " at the first look (contexts, modules, other processes; XLOG_BUDGET_CONTEXT counts a part)");
+      if (most.pool_idle != 0) {
+        line("  " + size_text(most.pool_idle) + " held by the default pool and in no block");
+      }
+    }
+    if (!report_.unhooked.empty()) {
+      std::string names;
+      for (const std::string& each : report_.unhooked) {
+        names += ' ' + each;
+      }
+      heading("Handed out and not covered, though they may make memory:" + names);
+    }
   }
 
   void refusals(const GpuReport& gpu) {
@@ -130,7 +159,10 @@ class TextReport {
       bool by_limit = each.message.starts_with("out of budget");
       line("  " + time_text(each.time - report_.first_time) + ": asked for " +
            (each.requested == kNone ? "more than 64 bits hold" : size_text(each.requested)) + ", in use " + size_text(each.live) +
-           ", refused by " + (by_limit ? "the limit (XLOG_BUDGET)" : "the driver"));
+           ", refused by " +
+           (!by_limit      ? "the driver"
+            : gpu.is_gpu() ? "the limit (XLOG_BUDGET)"
+                           : "the limit (XLOG_HOST_BUDGET)"));
       frames({each.process, each.stack}, "      ");
       if (!each.holders.empty() && each.live != 0) {
         line("    in use then:");
@@ -280,8 +312,8 @@ std::string verdict(const Report& report) {
   const GpuReport* highest = nullptr;
   for (const GpuReport& gpu : report.gpus) {
     refusals += gpu.refusals;
-    leaked += gpu.live;
-    if (highest == nullptr || gpu.peak > highest->peak) {
+    leaked += gpu.is_gpu() ? gpu.live : 0;
+    if (gpu.is_gpu() && (highest == nullptr || gpu.peak > highest->peak)) {
       highest = &gpu;
     }
   }
@@ -316,14 +348,23 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
   if (!ending.empty()) {
     line(ending);
   }
+  auto gpus = std::count_if(report.gpus.begin(), report.gpus.end(), [](const GpuReport& gpu) { return gpu.is_gpu(); });
   for (const GpuReport& gpu : report.gpus) {
-    if (gpu.peak != 0) {
+    if (!gpu.is_gpu()) {
+      if (gpu.peak != 0 && gpu.key == "host") {
+        line(gpu_title(gpu) + ": peak " + size_text(gpu.peak));
+      }
+    } else if (gpu.peak != 0) {
       line(gpu_title(gpu) + ": peak " + size_text(gpu.peak) +
            (gpu.info.limit_bytes != UINT64_MAX ? " of " + size_text(gpu.info.limit_bytes) + " allowed" : "") + ", " +
            (gpu.live != 0 ? size_text(gpu.live) + " never freed" : "everything freed") + "; at the peak:");
-      for (const Holder& each : largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, report.gpus.size() > 1 ? 1 : 3)) {
+      for (const Holder& each : largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, gpus > 1 ? 1 : 3)) {
         line("  " + size_text(each.bytes) + "  " + share_text(each.bytes, gpu.peak) + "  " + holder_name(report, each.where));
       }
+    }
+    if (gpu.most_look.beyond() != 0) {
+      line(gpu_title(gpu) + ": the driver had up to " + size_text(gpu.most_look.used) + " in use, " + size_text(gpu.most_look.beyond()) +
+           " more than these blocks");
     }
     if (gpu.refusals != 0) {
       const Refusal& first = gpu.refused.front();

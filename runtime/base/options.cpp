@@ -237,11 +237,16 @@ std::string_view nearest_option(std::string_view name) noexcept {
 }
 
 uint64_t BudgetSpec::limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept {
+  // CUDA gives a MIG instance's UUID without saying that it is one.
+  auto fits_uuid = [uuid](const BudgetPart& part) {
+    constexpr size_t kPrefix = 4;  // GPU- or MIG-
+    return uuid.size() > kPrefix && uuid.substr(kPrefix).starts_with(std::string_view(part.uuid).substr(kPrefix));
+  };
   const BudgetPart* best = nullptr;
   for (uint32_t i = 0; i < count; ++i) {
     const BudgetPart& part = parts[i];
     bool fits = part.key == BudgetPart::Key::every || (part.key == BudgetPart::Key::ordinal && part.ordinal == ordinal) ||
-                (part.key == BudgetPart::Key::uuid && uuid.starts_with(std::string_view(part.uuid)));
+                (part.key == BudgetPart::Key::uuid && fits_uuid(part));
     if (fits && (best == nullptr || part.key > best->key)) {
       best = &part;
     }

@@ -59,7 +59,9 @@ struct Options {
 #undef XLOG_OPTION
 
   // Something of the stack is switched on: otherwise every call is the driver's, untouched.
-  [[nodiscard]] bool any() const noexcept { return backend != Backend::native || budget.count != 0 || log.size != 0; }
+  [[nodiscard]] bool any() const noexcept {
+    return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0;
+  }
 };
 
 struct OptionRow {

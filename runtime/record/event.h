@@ -32,7 +32,9 @@ inline constexpr std::string_view context_destroyed = "context_destroyed";  // t
 inline constexpr std::string_view ended_unseen = "ended_unseen";            // its address came back from the driver: freed out of our sight
 inline constexpr std::string_view retracted = "retracted";                  // place claimed for a free that then failed: see its next row
 inline constexpr std::string_view lost = "lost";                            // `bytes` = number of rows that could not be written
-inline constexpr std::string_view exit = "exit";                            // the process began to exit: end mark of the log
+inline constexpr std::string_view driver_used = "driver_used";  // `bytes` = in use on the device by the driver's count, whosever it is
+inline constexpr std::string_view unhooked = "unhooked";        // `message` = a function that makes memory and was handed out unhooked
+inline constexpr std::string_view exit = "exit";                // the process began to exit: end mark of the log
 }  // namespace action
 
 inline constexpr uint64_t kNone = UINT64_MAX;  // an empty numeric field

@@ -141,12 +141,18 @@ class AddressMap {
   }
 
   bool take(uint64_t ptr, Entry& out) noexcept {
-    return visit(ptr, [&out](Entry* entry) {
-      if (entry != nullptr) {
+    return take_one(ptr, out, [](const Entry&) { return true; });
+  }
+  // Only when match(entry).
+  template <class Match>
+  bool take_one(uint64_t ptr, Entry& out, Match match) noexcept {
+    return visit(ptr, [&](Entry* entry) {
+      bool found = entry != nullptr && match(*entry);
+      if (found) {
         out = std::move(*entry);
         entry->ptr = out.ptr;
       }
-      return entry != nullptr;
+      return found;
     });
   }
 

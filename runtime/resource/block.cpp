@@ -12,6 +12,18 @@ std::string_view kind_name(Kind kind) noexcept {
       return "async";
     case Kind::pool:
       return "pool";
+    case Kind::managed:
+      return "managed";
+    case Kind::array:
+      return "array";
+    case Kind::vmm:
+      return "vmm";
+    case Kind::graph:
+      return "graph";
+    case Kind::host:
+      return "host";
+    case Kind::import:
+      return "import";
     case Kind::foreign:
       return "foreign";
   }
@@ -24,6 +36,11 @@ size_t plain_taken(size_t bytes) noexcept {
   size_t step = bytes <= kChunk / 2 ? kSmall : kChunk;
   size_t rounded = (bytes + step - 1) / step * step;
   return rounded < bytes ? SIZE_MAX : rounded;
+}
+
+size_t taken_by(Kind kind, size_t bytes) noexcept {
+  bool exact = kind == Kind::vmm || kind == Kind::graph || is_outside(kind);
+  return exact ? bytes : plain_taken(bytes);
 }
 
 size_t least_pitched(size_t width_bytes, size_t height) noexcept {

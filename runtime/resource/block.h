@@ -16,10 +16,21 @@ enum class Kind : uint8_t {
   pitch,    // cuMemAllocPitch
   async,    // cuMemAllocAsync: the current pool of the stream's device
   pool,     // cuMemAllocFromPoolAsync, and what the stack's own pools give out
+  managed,  // cuMemAllocManaged: counted whole, wherever its pages are
+  array,    // arrays and mipmapped arrays; the block's address is the handle
+  vmm,      // cuMemCreate; the block's address is the handle
+  graph,    // what the driver reserves for the allocation nodes of graphs; the address means nothing
+  host,     // pinned host memory: no GPU's
+  import,   // another process's or another API's memory: no GPU's, never charged
   foreign,  // freed, but never seen made
 };
 
 std::string_view kind_name(Kind kind) noexcept;
+
+// The block's address is one that cuMemFree takes.
+constexpr bool has_address(Kind kind) noexcept { return kind <= Kind::managed || kind == Kind::import; }
+// Memory that is counted outside the GPUs' budgets.
+constexpr bool is_outside(Kind kind) noexcept { return kind == Kind::host || kind == Kind::import; }
 
 // Who made a block of the shim, and frees it.
 enum class Maker : uint8_t {
@@ -40,6 +51,20 @@ struct StreamArg {
 
 class MemoryReservation;
 
+// The driver's call behind a request that the stack does not know how to make: the program's own, arguments and all. It
+// sets what the block is known by (an address, a handle). Refers to the callable, which must outlive it.
+class DriverCall {
+ public:
+  template <class Call>  // CUresult(uint64_t& made)
+  explicit DriverCall(Call& call) noexcept
+      : run_([](void* self, uint64_t& made) noexcept { return (*static_cast<Call*>(self))(made); }), self_(&call) {}
+  CUresult operator()(uint64_t& made) const noexcept { return run_(self_, made); }
+
+ private:
+  CUresult (*run_)(void* self, uint64_t& made) noexcept;
+  void* self_;
+};
+
 struct AllocationRequest {
   size_t bytes = 0;  // pitch: least that the driver can take, width x height
   StreamId stream{};
@@ -56,10 +81,12 @@ struct AllocationRequest {
   size_t height = 0;           // pitch
   unsigned element_bytes = 0;  // pitch
   size_t* pitch_out = nullptr;
-  StreamArg stream_arg{};       // async, pool
-  CUmemoryPool pool = nullptr;  // async: the device's current pool where it is known; pool: as passed
-  uint64_t stream_number = 0;   // cuStreamGetId; 0 when it was not needed
-  bool as_plain = false;        // async: to be served by cuMemAlloc
+  StreamArg stream_arg{};           // async, pool
+  CUmemoryPool pool = nullptr;      // async: the device's current pool where it is known; pool: as passed
+  uint64_t stream_number = 0;       // cuStreamGetId; 0 when it was not needed
+  bool as_plain = false;            // async: to be served by cuMemAlloc
+  const DriverCall* own = nullptr;  // kinds after `pool`: what makes the block
+  bool in_use_already = false;      // graph: the driver has it, so it counts, whatever the limit
 
   [[nodiscard]] bool is_ordered() const noexcept { return (kind == Kind::async && !as_plain) || kind == Kind::pool; }
 };
@@ -69,7 +96,8 @@ struct FreeRequest {
 
   // What an intercepted call adds.
   std::string_view api{};
-  bool ordered = false;  // cuMemFreeAsync
+  const DriverCall* own = nullptr;  // what ends the block, for kinds after `pool`
+  bool ordered = false;             // cuMemFreeAsync
   StreamArg stream_arg{};
   uint64_t stream_number = 0;
 };
@@ -129,8 +157,10 @@ struct DeviceBlock {
 // What the driver's blocks are aligned to (measured, facts on the H100).
 inline constexpr size_t kDriverAlign = 512;
 
-// What cuMemAlloc takes for a request: 512 B steps up to 1 MiB, 2 MiB steps above (measured, facts on the H100).
+// What cuMemAlloc takes for a request: 512 B steps up to 1 MiB, 2 MiB steps above (measured, facts on the H100). Arrays,
+// by their memory requirements, and managed memory on the device are rounded alike.
 size_t plain_taken(size_t bytes) noexcept;
+size_t taken_by(Kind kind, size_t bytes) noexcept;
 
 // The least that width x height bytes take when pitched; SIZE_MAX when that overflows.
 size_t least_pitched(size_t width_bytes, size_t height) noexcept;

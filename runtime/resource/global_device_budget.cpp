@@ -92,7 +92,7 @@ Status GlobalDeviceBudget::charge_difference(uint64_t reserved, DeviceBlock& out
 
 Status GlobalDeviceBudget::allocate_promised(const AllocationRequest& request, DeviceBlock& out) noexcept {
   MemoryReservation& promise = *request.reservation;
-  uint64_t bytes = cost(request.bytes, plain_taken(request.bytes));
+  uint64_t bytes = cost(request.bytes, taken_by(request.kind, request.bytes));
   if (promise.ledger_ != &ledger_ || !promise.take(bytes)) {
     uint64_t left = promise.remaining();
     out.ptr = 0;
@@ -110,7 +110,12 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
   if (request.reservation != nullptr) {
     return allocate_promised(request, out);
   }
-  uint64_t bytes = cost(request.bytes, plain_taken(request.bytes));
+  uint64_t bytes = cost(request.bytes, taken_by(request.kind, request.bytes));
+  if (request.in_use_already) {
+    Status made = inner_.allocate(request, out);
+    ledger_.add(made.ok() ? bytes : 0);
+    return made;
+  }
   uint64_t from_pending = 0;
   Status status = acquire_or_refuse(request, bytes, from_pending);
   if (!status.ok()) {

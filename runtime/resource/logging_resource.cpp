@@ -4,6 +4,9 @@ namespace xlog {
 
 namespace {
 
+// Memory that is no GPU's has an empty field.
+uint64_t column(int device) noexcept { return device >= 0 ? static_cast<uint64_t>(device) : kNone; }
+
 // A program's stream is shown by its handle, a stream of a StreamPool by its index.
 void put_stream(LogEntry& entry, bool from_call, bool has_stream, const StreamArg& arg, StreamId stream) noexcept {
   entry.has_stream = from_call ? has_stream : true;
@@ -41,7 +44,7 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
   event.action = action::allocate;
-  event.device = static_cast<uint64_t>(device_);
+  event.device = column(device_);
   event.api = request.api;
   put_stream(entry, !request.api.empty(), request.kind == Kind::async || request.kind == Kind::pool, request.stream_arg, request.stream);
   put_tag(entry, request.tag);
@@ -69,7 +72,7 @@ LogEntry LoggingResource::describe(const DeviceBlock& block, std::string_view ac
   event.action = action;
   event.ptr = block.ptr;
   event.bytes = block.bytes;
-  event.device = static_cast<uint64_t>(block.device);
+  event.device = column(block.device);
   event.generation = block.generation.value;
   event.kind = kind_name(block.kind);
   event.api = api;
@@ -110,7 +113,7 @@ Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
   event.action = action::reap_pending;
-  event.device = static_cast<uint64_t>(device_);
+  event.device = column(device_);
   event.live_bytes = live_bytes();
   MessageText message;
   put_result(entry, message, status);

@@ -18,6 +18,12 @@ CUresult NativeResource::allocate_ordered(const AllocationRequest& request, CUde
 }
 
 CUresult NativeResource::call_driver(const AllocationRequest& request, CUdeviceptr& ptr) noexcept {
+  if (request.own != nullptr) {
+    uint64_t made = ptr;
+    CUresult result = (*request.own)(made);
+    ptr = made;
+    return result;
+  }
   if (request.is_ordered()) {
     return allocate_ordered(request, ptr);
   }
@@ -37,7 +43,7 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
   out.ptr = ptr;
   if (result == CUDA_SUCCESS) {
     out.bytes = request.kind == Kind::pitch ? *request.pitch_out * request.height : request.bytes;
-    out.taken = plain_taken(out.bytes);
+    out.taken = taken_by(request.kind, out.bytes);
     out.align = kDriverAlign;
     out.generation = Generation::next();
     out.tag = request.tag;
@@ -45,7 +51,7 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
     out.pool = ordered ? request.pool : nullptr;
     out.alloc_stream = request.stream;
     out.device = static_cast<int16_t>(request.device);
-    out.kind = ordered || request.kind == Kind::pitch ? request.kind : Kind::plain;
+    out.kind = request.kind == Kind::async && !ordered ? Kind::plain : request.kind;
     out.state = BlockState::live;
     out.maker = served ? maker_ : Maker::driver;
     out.shared = false;
@@ -59,7 +65,10 @@ Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request
   CUresult result = CUDA_SUCCESS;
   bool pending = false;
   bool plainly = block.maker == Maker::driver;
-  if (!plainly) {
+  if (request.own != nullptr) {
+    uint64_t ended = block.ptr;
+    result = (*request.own)(ended);
+  } else if (!plainly) {
     result = source_->free(block, request, pending);
   } else if (request.ordered) {
     auto call = request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync;

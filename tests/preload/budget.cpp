@@ -31,7 +31,21 @@ BOOST_AUTO_TEST_CASE(the_right_device_is_charged) {
              "200 more on 1: 2\n"
              "900 on 0 again: 0\n"
              "1's pool on 0's stream: 0\n"
-             "200 more of 1's pool: 2\n");
+             "200 more of 1's pool: 2\n"
+             "no context, physical on 1: 0\n"
+             "200 more on 1: 2\n"
+             "900 on 0: 0\n"
+             "200 more on 1, released: 0\n"
+             "200 on the host: 0\n"
+             "a graph of 0 allocates on 1: 0\n"
+             "300 more on 1: 2\n"
+             "300 managed on 1: 2\n"
+             "an array of 320 on 1: 2\n"
+             "an array of 320 on 1, trimmed: 0\n"
+             "destroyed with 0 current: 0\n"
+             "900 managed on 0: 2\n"
+             "900 managed on 0: 0\n"
+             "freed with 1 current: 0\n");
 }
 
 BOOST_AUTO_TEST_CASE(limits_by_ordinal_and_uuid) {

@@ -50,10 +50,12 @@ BOOST_AUTO_TEST_CASE(every_call_has_its_row_and_pointers_alternate) {
   BOOST_TEST(report.contradiction_count == 0);
   BOOST_TEST(report.gpus.at(0).allocations == 32000);
   BOOST_TEST(report.gpus.at(0).live == 0);
-  BOOST_TEST(report.rows == 64001);  // and the end mark
-  BOOST_TEST(report.thread_names.begin()->second == "wo,rk\"er");
   auto rows = rows_of(log_in(folder));
-  BOOST_TEST(rows.size() == 64001);
+  size_t looks = count(rows, "action", "driver_used");
+  BOOST_TEST(looks >= 1);
+  BOOST_TEST(report.rows == 64001 + looks);  // and the end mark
+  BOOST_TEST(report.thread_names.begin()->second == "wo,rk\"er");
+  BOOST_TEST(rows.size() == 64001 + looks);
   for (size_t i = 0; i < rows.size(); ++i) {
     BOOST_REQUIRE(rows[i]["seq"] == std::to_string(i + 1));
   }
@@ -200,7 +202,9 @@ BOOST_AUTO_TEST_CASE(the_largest_log_is_kept_to) {
   stat(log_in(folder).c_str(), &info);
   BOOST_TEST(info.st_size <= 101 << 10);
   auto report = report_of(log_in(folder));
-  BOOST_TEST(report.rows + report.lost == 40000 + 1);  // and the end mark, lost too
+  uint64_t all = report.rows + report.lost;  // the end mark, and looks at the driver: lost too
+  BOOST_TEST(all > 40000 + 1);
+  BOOST_TEST(all < 40000 + 100);
 }
 
 // Not even the header fits: the program must not notice.
@@ -223,7 +227,8 @@ BOOST_AUTO_TEST_CASE(a_fifo_is_written_as_it_is) {
                      {}, folder.path());
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(folder.files().size() == 2);
-  BOOST_TEST(rows_of(folder / "seen").size() == 85);
+  auto rows = rows_of(folder / "seen");
+  BOOST_TEST(rows.size() - count(rows, "action", "driver_used") == 85);
 }
 
 // C37: the names of a library that was unloaded are not those of the one that came after it.

@@ -94,7 +94,7 @@ CUresult end(const char* name, CUstream handle, CUgraph* graph, bool per_thread)
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
   auto* made = new char;
-  Driver::get().graphs[made] = capture->nodes;
+  Driver::get().graphs[made] = std::move(capture->graph);
   *graph = reinterpret_cast<CUgraph>(made);
   return CUDA_SUCCESS;
 }
@@ -109,22 +109,3 @@ SIM_EXPORT CUresult cuStreamBeginCapture_v2_ptsz(CUstream s, CUstreamCaptureMode
 }
 SIM_EXPORT CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture", s, graph, false); }
 SIM_EXPORT CUresult cuStreamEndCapture_ptsz(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture_ptsz", s, graph, true); }
-
-SIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
-  Call call("cuGraphGetNodes", Call::Needs::init);
-  auto known = Driver::get().graphs.find(graph);
-  if (call.failed() || known == Driver::get().graphs.end()) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  *count = known->second;
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
-  Call call("cuGraphDestroy", Call::Needs::init);
-  if (call.failed() || Driver::get().graphs.erase(graph) == 0) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  delete reinterpret_cast<char*>(graph);
-  return CUDA_SUCCESS;
-}

@@ -67,6 +67,7 @@ void end_context(Context& context) {
       delete event;
     }
   }
+  end_host_memory(context);
   driver.contexts.erase(&context);
   context.streams.clear();
   context.per_thread.clear();

@@ -164,6 +164,17 @@ SIM_EXPORT size_t xlog_sim_used(int device) {
   return Driver::get().devices.at(static_cast<size_t>(device))->used;
 }
 
+// The same by the number before CUDA_VISIBLE_DEVICES; 0 for a GPU that this process does not see.
+SIM_EXPORT size_t xlog_sim_used_physical(int physical) {
+  std::lock_guard guard(Driver::get().lock);
+  for (const auto& device : Driver::get().devices) {
+    if (device->physical == physical) {
+      return device->used;
+    }
+  }
+  return 0;
+}
+
 // For tests: another schedule from now on, in which each stream has a pace of its own.
 SIM_EXPORT void xlog_sim_seed(unsigned seed) {
   std::lock_guard guard(Driver::get().lock);
@@ -179,6 +190,44 @@ SIM_EXPORT void xlog_sim_set_faults(const char* text) {
   std::lock_guard guard(Driver::get().lock);
   faults() = parse_faults(text);
 }
+
+namespace {
+
+std::string uuid_text(int physical) {
+  std::string text;
+  for (int i = 0; i < 16; ++i) {
+    char byte[16];
+    snprintf(byte, sizeof byte, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (0x10 * (physical + 1) + i) & 0xff);
+    text += byte;
+  }
+  return text;
+}
+
+// CUDA_VISIBLE_DEVICES: indices and UUIDs, whole or shortened, up to the first that is none.
+std::vector<int> visible_devices(int count) {
+  std::vector<int> all;
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  for (int i = 0; list == nullptr && i < count; ++i) {
+    all.push_back(i);
+  }
+  for (std::string rest = list != nullptr ? list : ""; !rest.empty();) {
+    size_t comma = std::min(rest.find(','), rest.size());
+    std::string item = rest.substr(0, comma);
+    rest.erase(0, comma + 1);
+    int found = -1;
+    for (int i = 0; i < count; ++i) {
+      bool by_uuid = (item.starts_with("GPU-") || item.starts_with("MIG-")) && item.size() > 4 && uuid_text(i).starts_with(item.substr(4));
+      found = by_uuid || item == std::to_string(i) ? i : found;
+    }
+    if (found < 0) {
+      break;
+    }
+    all.push_back(found);
+  }
+  return all;
+}
+
+}  // namespace
 
 SIM_EXPORT CUresult cuInit(unsigned flags) {
   Call call("cuInit", Call::Needs::nothing);
@@ -204,9 +253,14 @@ SIM_EXPORT CUresult cuInit(unsigned flags) {
   if (n == 0) {
     return CUDA_ERROR_NO_DEVICE;
   }
-  for (int i = 0; i < n; ++i) {
+  std::vector<int> visible = visible_devices(n);
+  if (visible.empty()) {
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  for (int i = 0; i < static_cast<int>(visible.size()); ++i) {
     auto device = std::make_unique<Device>();
     device->ordinal = i;
+    device->physical = visible[static_cast<size_t>(i)];
     device->total = total;
     device->space.open(base + (static_cast<uint64_t>(i) << 40), total * 2);
     device->standard_pool = std::make_unique<Pool>();
@@ -276,7 +330,7 @@ CUresult put_uuid(CUuuid* uuid, CUdevice device) {
     return CUDA_ERROR_INVALID_DEVICE;
   }
   for (int i = 0; i < 16; ++i) {
-    uuid->bytes[i] = static_cast<char>(0x10 * (device + 1) + i);
+    uuid->bytes[i] = static_cast<char>(0x10 * (device_at(device)->physical + 1) + i);
   }
   return CUDA_SUCCESS;
 }

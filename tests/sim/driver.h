@@ -31,6 +31,21 @@ struct Device;
 struct Pool;
 struct Stream;
 
+// A node of a graph that makes or ends memory; other nodes have no pointer.
+struct GraphNode {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  uint64_t ptr = 0;
+  size_t bytes = 0;
+  int device = 0;
+};
+struct Graph {
+  std::vector<std::unique_ptr<GraphNode>> nodes;
+  bool instantiated = false;
+};
+struct GraphExec {
+  std::vector<GraphNode> nodes;
+};
+
 // A capture in progress: what is put into its streams becomes a node.
 struct Capture {
   CUstreamCaptureMode mode;
@@ -38,7 +53,7 @@ struct Capture {
   Stream* origin;
   std::set<Stream*> streams;
   std::set<uint64_t> allocations;  // the graph's own
-  size_t nodes = 0;
+  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   bool invalidated = false;
 };
 
@@ -79,6 +94,24 @@ struct Block {
   Pool* pool;        // pool blocks
   bool freeing = false;
   uint64_t serial = 0;  // never twice
+  enum class Sort { device, managed, array } sort = Sort::device;
+  bool resident = false;  // managed: on the device
+};
+
+// Physical memory for mapping: it lives while a handle, a mapping or a descriptor refers to it.
+struct Physical {
+  Device* device = nullptr;  // nullptr on the host
+  size_t bytes = 0;
+  ~Physical();
+};
+struct Handle {
+  std::shared_ptr<Physical> memory;
+  int holds = 1;
+  int mappings = 0;
+};
+struct Mapping {
+  size_t bytes;
+  CUmemGenericAllocationHandle handle;
 };
 
 // What becomes of a block's memory, by serial, for the checks of use (checks.cpp).
@@ -134,6 +167,7 @@ struct Pool {
 
 struct Device {
   int ordinal;
+  int physical = 0;  // before CUDA_VISIBLE_DEVICES
   size_t total;
   size_t used = 0;  // granules in use
   Space space;
@@ -143,6 +177,8 @@ struct Device {
   int primary_count = 0;
   std::unique_ptr<Pool> standard_pool;
   Pool* pool = nullptr;  // current
+  size_t graph_reserved = 0;
+  size_t graph_used = 0;
 };
 
 struct Driver {
@@ -161,9 +197,16 @@ struct Driver {
   std::map<uint64_t, Life> lives;  // by serial, of blocks that an operation may still use
   uint64_t next_serial = 1;
   std::set<std::shared_ptr<Capture>> captures;
-  std::map<void*, size_t> graphs;                 // number of nodes
+  std::map<void*, std::unique_ptr<Graph>> graphs;
+  std::map<void*, GraphExec> graph_execs;
+  std::map<uint64_t, GraphNode> graph_memory;     // live, made by a launch
   std::set<std::pair<Context*, Context*>> peers;  // reader, owner
-  std::map<CUmemGenericAllocationHandle, std::pair<Device*, size_t>> physical;
+  std::map<CUmemGenericAllocationHandle, Handle> handles;
+  std::vector<CUmemGenericAllocationHandle> spare_handles;  // given out again, as a heap does
+  std::map<uint64_t, Mapping> mappings;
+  std::map<uint64_t, size_t> reservations;
+  std::map<uint64_t, std::pair<size_t, int>> opened;  // other processes' blocks: bytes, how often
+  std::map<void*, std::pair<Context*, size_t>> host;  // pinned
   uint64_t next_operation = 1;
   uint64_t next_stream_id = 1;
   std::minstd_rand random;
@@ -234,6 +277,10 @@ Block* find_block(uint64_t address);  // live block that holds the address
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);
 void end_context(Context& context);
+constexpr size_t kMostGraphBytes = size_t{1} << 49;
+uint64_t graph_address(size_t bytes);
+void end_host_memory(Context& context);
+bool free_graph_memory(uint64_t ptr);
 CUresult free_block(uint64_t ptr);
 void return_to_pool(const Block& block, Stream* stream);
 

@@ -100,7 +100,7 @@ Block* find_block(uint64_t address) {
     return nullptr;
   }
   Block& block = std::prev(it)->second;
-  return address - block.ptr < block.size && !block.freeing ? &block : nullptr;
+  return address - block.ptr < block.size && !block.freeing && block.sort != Block::Sort::array ? &block : nullptr;
 }
 
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
@@ -136,6 +136,11 @@ CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
 
 void release_plain(const Block& block) {
   Device& device = *block.context->device;
+  if (block.sort == Block::Sort::managed) {
+    device.used -= block.resident ? block.taken : 0;
+    device.space.give_back(block.ptr, block.taken);
+    return;
+  }
   auto chunk = device.chunk_bases.upper_bound(block.ptr);
   bool small = chunk != device.chunk_bases.begin() && block.ptr - std::prev(chunk)->first < kGranule;
   if (!small) {
@@ -157,7 +162,7 @@ void release_plain(const Block& block) {
 CUresult free_block(uint64_t ptr) {
   auto& blocks = Driver::get().blocks;
   auto it = blocks.find(ptr);
-  if (it == blocks.end() || it->second.freeing) {
+  if (it == blocks.end() || it->second.freeing || it->second.sort == Block::Sort::array) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   Block block = it->second;
@@ -257,7 +262,7 @@ SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
     Context* context = block->context;
     wait_until([context] { return is_idle(*context); }, Driver::get().lock);
   }
-  return free_block(ptr);
+  return free_graph_memory(ptr) ? CUDA_SUCCESS : free_block(ptr);
 }
 
 SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
@@ -277,6 +282,12 @@ SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr ptr) {
   Call call("cuMemGetAddressRange_v2", Call::Needs::context);
   Block* block = call.failed() ? nullptr : find_block(ptr);
+  auto opened = Driver::get().opened.find(ptr);
+  if (!call.failed() && opened != Driver::get().opened.end()) {
+    (base != nullptr ? *base : ptr) = opened->first;
+    (size != nullptr ? *size : opened->second.first) = opened->second.first;
+    return CUDA_SUCCESS;
+  }
   if (block == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_NOT_FOUND;
   }
@@ -343,6 +354,8 @@ SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
   }
   std::memset(out, 0, sizeof *out);
   std::memcpy(out, &block->ptr, sizeof block->ptr);  // of the block, whatever the offset
+  uint64_t more[] = {block->size, static_cast<uint64_t>(Driver::get().pid)};
+  std::memcpy(out->reserved + sizeof block->ptr, more, sizeof more);
   return CUDA_SUCCESS;
 }
 

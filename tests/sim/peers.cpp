@@ -1,4 +1,4 @@
-// Several devices, and memory that is not made by the calls of memory.cpp: physical memory for mapping.
+// Several devices that read each other's memory.
 #include <cstdlib>
 #include <cstring>
 
@@ -54,35 +54,6 @@ SIM_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr fro
     }
     return true;
   });
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* properties,
-                                unsigned long long) {
-  Call call("cuMemCreate", Call::Needs::init);
-  Driver& driver = Driver::get();
-  if (call.failed() || bytes % kGranule != 0) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  Device& device = *driver.devices.at(static_cast<size_t>(properties->location.id));
-  if (bytes > device.total - device.used) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  device.used += bytes;
-  *out = driver.next_serial++;
-  driver.physical[*out] = {&device, bytes};
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  Call call("cuMemRelease", Call::Needs::init);
-  auto& physical = Driver::get().physical;
-  auto known = physical.find(handle);
-  if (call.failed() || known == physical.end()) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  known->second.first->used -= known->second.second;
-  physical.erase(known);
   return CUDA_SUCCESS;
 }
 

@@ -127,11 +127,14 @@ namespace {
 
 // An address of its own, and a node; there is memory only when the graph runs.
 CUresult allocate_in_graph(Stream& stream, size_t bytes, uint64_t& out) {
-  static uint64_t next = 0x6000'0000'0000ULL;
-  out = next;
-  next += (bytes + kGranule - 1) / kGranule * kGranule;
+  out = 0;
+  if (bytes > kMostGraphBytes) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  out = graph_address(bytes);
   stream.capture->allocations.insert(out);
-  ++stream.capture->nodes;
+  int device = stream.context->device->ordinal;
+  stream.capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, bytes, device}));
   return CUDA_SUCCESS;
 }
 
@@ -167,15 +170,23 @@ CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool 
   Stream* stream = call.stream(handle);
   if (stream != nullptr && stream->capture != nullptr) {
     bool own = stream->capture->allocations.erase(ptr) != 0;
-    stream->capture->nodes += own ? 1 : 0;
+    if (own) {
+      stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_FREE, ptr}));
+    }
     return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   CUresult refused = unsafe_call();
   if (refused != CUDA_SUCCESS) {
     return refused;
   }
+  if (stream != nullptr && free_graph_memory(ptr)) {
+    return CUDA_SUCCESS;
+  }
   auto& blocks = Driver::get().blocks;
   auto it = blocks.find(ptr);
+  if (it != blocks.end() && it->second.sort == Block::Sort::managed) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   if (stream == nullptr || it == blocks.end() || it->second.freeing) {
     return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
   }

@@ -67,7 +67,7 @@ bool step_all() {
 void enqueue(Stream& stream, std::function<bool()> run) {
   Driver& driver = Driver::get();
   if (stream.capture != nullptr) {
-    ++stream.capture->nodes;
+    stream.capture->graph->nodes.push_back(std::make_unique<GraphNode>());
     return;
   }
   Operation operation{driver.next_operation++, {}, std::move(run)};
@@ -349,4 +349,14 @@ SIM_EXPORT CUresult cuCtxRecordEvent(CUcontext handle, CUevent handle_event) {
     event->all = all_work(*context);
   }
   return refused;
+}
+
+SIM_EXPORT CUresult cuStreamGetDevice(CUstream handle, CUdevice* device) {
+  Call call("cuStreamGetDevice", Call::Needs::stream, false, Call::Beside::safe, handle);
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);
+  if (stream == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
+  }
+  *device = stream->context->device->ordinal;
+  return CUDA_SUCCESS;
 }

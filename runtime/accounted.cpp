@@ -1,0 +1,112 @@
+// Memory that the program's own calls make: the driver's call, with the budget and the log around it.
+#include <utility>
+
+#include "runtime/runtime.h"
+
+namespace xlog {
+
+NativeDevice* Runtime::outside(Kind kind) noexcept {
+  bool host = kind == Kind::host;
+  std::atomic<NativeDevice*>& place = host ? host_ : imports_;
+  NativeDevice* found = place.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    LockGuard guard(lock_);
+    found = place.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      DeviceFacts facts;
+      facts.limit = host ? options_.host_budget : UINT64_MAX;
+      found = new (outside_storage_[host ? 0 : 1]) NativeDevice(driver_, options_, recorder_, gate_, -1, facts, Maker::driver);
+      place.store(found, std::memory_order_release);
+    }
+  }
+  return found;
+}
+
+CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept {
+  NativeDevice* target = is_outside(request.kind) ? outside(request.kind) : device(request.device);
+  if (target == nullptr) {
+    uint64_t start = steady_time();
+    CUresult result = call(made);
+    allocate_unplaced(request, result, steady_time() - start);
+    return result;
+  }
+  driver_.cuCtxGetCurrent(&request.context);
+  request.own = &call;
+  DeviceBlock block;
+  block.ptr = made;
+  Status status = target->top().allocate(request, block);
+  made = block.ptr;
+  if (status.ok()) {
+    keep(std::move(block));
+  }
+  look_at_driver_use(*target, status.code == CUDA_ERROR_OUT_OF_MEMORY);
+  return status.code;
+}
+
+CUresult Runtime::end_accounted(uint64_t made, Kind kind, FreeRequest& request, const DriverCall& call) noexcept {
+  DeviceBlock block;
+  bool known = registry_.take_one(
+      made, block, [kind](const DeviceBlock& each) { return each.kind == kind || (kind == Kind::vmm && each.kind == Kind::import); });
+  NativeDevice* owner = known ? owner_of(block) : nullptr;
+  if (owner == nullptr) {
+    return call(made);
+  }
+  request.own = &call;
+  Status status = owner->top().deallocate(block, request);
+  if (!status.ok()) {
+    keep(std::move(block));
+  }
+  look_at_driver_use(*owner, false);
+  return status.code;
+}
+
+CUresult Runtime::open_import(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept {
+  CUresult result = call(made);
+  if (result != CUDA_SUCCESS) {
+    allocate_unplaced(request, result, 0);
+  } else if (!physical_.retained(made)) {
+    physical_.created(made);
+    auto done = [made](uint64_t& out) noexcept {
+      out = made;
+      return CUDA_SUCCESS;
+    };
+    request.bytes = request.bytes != 0 ? request.bytes : range_of(made);
+    account(request, DriverCall(done), made);
+  }
+  return result;
+}
+
+CUresult Runtime::close_import(uint64_t made, FreeRequest& request, const DriverCall& call) noexcept {
+  bool last = physical_.release(made);
+  CUresult result = last ? end_accounted(made, Kind::import, request, call) : call(made);
+  if (result != CUDA_SUCCESS) {
+    physical_.release_failed(made, last);
+  }
+  return result;
+}
+
+size_t Runtime::range_of(CUdeviceptr ptr) noexcept {
+  size_t bytes = 0;
+  CUdeviceptr base = 0;
+  bool known = driver_.cuMemGetAddressRange_v2(&base, &bytes, ptr) == CUDA_SUCCESS;
+  return known ? bytes : 0;
+}
+
+CUresult Runtime::create_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept {
+  CUresult result = account(request, call, made);
+  if (result == CUDA_SUCCESS) {
+    physical_.created(made);
+  }
+  return result;
+}
+
+CUresult Runtime::release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept {
+  bool last = physical_.release(handle);
+  CUresult result = last ? end_accounted(handle, Kind::vmm, request, call) : call(handle);
+  if (result != CUDA_SUCCESS) {
+    physical_.release_failed(handle, last);
+  }
+  return result;
+}
+
+}  // namespace xlog

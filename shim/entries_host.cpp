@@ -1,0 +1,84 @@
+// Accounted calls: pinned host memory, which is no GPU's.
+#include "shim/entry.h"
+
+using xlog::AllocationRequest;
+using xlog::DriverCall;
+using xlog::Entry;
+using xlog::FreeRequest;
+using xlog::Kind;
+using xlog::Row;
+
+namespace {
+
+template <class Call>
+CUresult allocate(Entry& entry, void** out, size_t bytes, const void* caller, std::string_view api, Call call) noexcept {
+  if (entry.refused()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!entry.serves() || out == nullptr || bytes == 0) {
+    return call();
+  }
+  AllocationRequest request{.bytes = bytes, .caller = caller, .kind = Kind::host, .api = api};
+  bool asked = false;
+  auto own = [&](uint64_t& made) noexcept {
+    asked = true;
+    CUresult result = call();
+    made = reinterpret_cast<uint64_t>(*out);
+    return result;
+  };
+  uint64_t made = 0;
+  CUresult result = entry.runtime().account(request, DriverCall(own), made);
+  *out = asked ? *out : nullptr;
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+XLOG_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t bytes) {
+  Entry entry(Row::cuMemAllocHost_v2);
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemAllocHost_v2)>(out, bytes); };
+  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemAllocHost_v2", call);
+}
+
+XLOG_EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
+  Entry entry(Row::cuMemHostAlloc);
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemHostAlloc)>(out, bytes, flags); };
+  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemHostAlloc", call);
+}
+
+// The program's own memory, pinned from now on.
+#define XLOG_HOST_REGISTER(name)                                                                                    \
+  XLOG_EXPORT CUresult name(void* address, size_t bytes, unsigned flags) {                                          \
+    Entry entry(Row::name);                                                                                         \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemHostRegister_v2)>(address, bytes, flags); }; \
+    if (entry.refused()) {                                                                                          \
+      return CUDA_ERROR_INVALID_VALUE;                                                                              \
+    }                                                                                                               \
+    if (!entry.serves() || address == nullptr || bytes == 0) {                                                      \
+      return call();                                                                                                \
+    }                                                                                                               \
+    AllocationRequest request{.bytes = bytes, .caller = XLOG_CALLER, .kind = Kind::host, .api = #name};             \
+    auto own = [&](uint64_t& made) noexcept {                                                                       \
+      made = reinterpret_cast<uint64_t>(address);                                                                   \
+      return call();                                                                                                \
+    };                                                                                                              \
+    uint64_t made = 0;                                                                                              \
+    return entry.runtime().account(request, DriverCall(own), made);                                                 \
+  }
+XLOG_HOST_REGISTER(cuMemHostRegister)
+XLOG_HOST_REGISTER(cuMemHostRegister_v2)
+
+#define XLOG_HOST_END(name)                                                                                        \
+  XLOG_EXPORT CUresult name(void* address) {                                                                       \
+    Entry entry(Row::name);                                                                                        \
+    auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::name)>(address); };                     \
+    auto key = reinterpret_cast<uint64_t>(address);                                                                \
+    FreeRequest request{.caller = XLOG_CALLER, .api = #name};                                                      \
+    return entry.serves() ? entry.runtime().end_accounted(key, Kind::host, request, DriverCall(call)) : call(key); \
+  }
+XLOG_HOST_END(cuMemFreeHost)
+XLOG_HOST_END(cuMemHostUnregister)
+
+}  // extern "C"
