@@ -60,12 +60,12 @@ CUresult Runtime::end_accounted(uint64_t made, Kind kind, FreeRequest& request, 
   return status.code;
 }
 
+// What is opened again is known only after the call, so the call is made first: its row tells no duration.
 CUresult Runtime::open_import(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept {
   CUresult result = call(made);
   if (result != CUDA_SUCCESS) {
     allocate_unplaced(request, result, 0);
-  } else if (!physical_.retained(made)) {
-    physical_.created(made);
+  } else if (physical_.opened(made)) {
     auto done = [made](uint64_t& out) noexcept {
       out = made;
       return CUDA_SUCCESS;

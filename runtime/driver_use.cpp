@@ -12,7 +12,7 @@ bool DriverUse::is_due(uint64_t now, bool refused) noexcept {
   constexpr uint64_t kApart = 100'000'000;
   constexpr uint64_t kApartRefused = 10'000'000;
   uint64_t last = last_.load(std::memory_order_relaxed);
-  bool due = last == 0 || now - last >= (refused ? kApartRefused : kApart);
+  bool due = now - last >= (refused ? kApartRefused : kApart);
   return due && last_.compare_exchange_strong(last, now, std::memory_order_relaxed);
 }
 

@@ -50,6 +50,13 @@ bool PhysicalMemory::retained(uint64_t handle) noexcept {
   return held != nullptr;
 }
 
+bool PhysicalMemory::opened(uint64_t handle) noexcept {
+  LockGuard guard(lock_);
+  bool first = held_.find(handle) == nullptr;
+  hold(handle, 1, 0);
+  return first;
+}
+
 void PhysicalMemory::mapped(uint64_t address, size_t bytes, uint64_t handle) noexcept {
   LockGuard guard(lock_);
   Held* held = held_.find(handle);

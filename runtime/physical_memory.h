@@ -17,6 +17,8 @@ class PhysicalMemory {
   void created(uint64_t handle) noexcept;
   // The driver gives out the same handle again for memory that is mapped. False: it is not known here.
   bool retained(uint64_t handle) noexcept;
+  // Held once more, or now for the first time: then true.
+  bool opened(uint64_t handle) noexcept;
   void mapped(uint64_t address, size_t bytes, uint64_t handle) noexcept;
 
   // Before the call that gives a hold back. True: that is the last of it. What the call did not do is taken back by

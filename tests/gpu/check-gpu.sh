@@ -40,9 +40,12 @@ if paste taken.native taken.ours | awk -F'\t' '{granule = $1 ~ /async|pool|graph
     d = $3 - $6; if (d < 0) d = -d; if ($1 != $4 || $2 != $5 || d > granule) {print; bad = 1}} END {exit bad || NR < 30}'; then
   pass "what is counted is within a granule of what cuMemGetInfo lost, for $(wc -l < taken.native) blocks of every kind"
 else fail "counted and taken differ by more than a granule"; fi
-jax_limit=$(has jax && env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=8G python3 "$here/apps/jax_limit.py" 2> jax.err)
+jax_limit=$(has jax && env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=8G XLOG_LOG="$work/log.jax-limit.log/" python3 "$here/apps/jax_limit.py" 2> jax.err)
 if ! has jax; then skip "jax under a limit"
-elif [ "$jax_limit" = "$(printf 'sum 1000000000.0\nbytes_limit 6442450944')" ]; then pass "JAX preallocates 75 % of a limit of 8 GiB"
+elif [ "$jax_limit" = "$(printf 'sum 1000000000.0\nbytes_limit 6442450944')" ]; then
+  pass "JAX preallocates 75 % of a limit of 8 GiB"
+  [ "$(cat log.jax-limit.log/*[0-9].csv | awk -F, '$3=="allocate" && $12=="vmm" {sum += $5} END {print sum}')" = 6442450944 ] &&
+    pass "and what is counted for it is as much" || fail "what is counted for JAX's pool"
 else fail "JAX under 8 GiB: $jax_limit"; tail -3 jax.err; fi
 if has torch; then
   export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
@@ -50,6 +53,12 @@ if has torch; then
   got=$(env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=60G XLOG_BUDGET_COUNT=taken python3 "$here/apps/torch_expandable.py" taken)
   unset PYTORCH_CUDA_ALLOC_CONF
   [ "${want:-0}" -gt 1000000000 ] && [ $((want - got)) -le 2097152 ] && [ $((got - want)) -le 2097152 ] && pass "expandable segments: counted $got, taken $want" || fail "expandable segments: counted $got, taken $want"
+  if [ "$(nvidia-smi -L | wc -l)" -ge 2 ]; then
+    want=$(python3 "$here/apps/torch_nccl.py" 2 taken 2> /dev/null | grep -v exits)
+    got=$(env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=60G XLOG_BUDGET_COUNT=taken python3 "$here/apps/torch_nccl.py" 2 taken 2> /dev/null | grep -v exits)
+    paste <(echo "$want") <(echo "$got") | awk '{d = $2 - $4; if (d < 0) d = -d; if ($2 <= 0 || d > 2097152) bad = 1} END {exit bad || NR != 2}' &&
+      pass "an NCCL communicator with its all-to-all: counted, taken by each GPU: ${got//$'\n'/ }, ${want//$'\n'/ }" || fail "NCCL: counted, taken by each GPU: $got, $want"
+  else skip "an NCCL communicator: needs two GPUs"; fi
   held=$(env LD_PRELOAD="$build/libxlog.so" XLOG_BUDGET=8G python3 "$here/apps/probe_limit.py" 2> probe.err)
   [ "${held%%$'\n'*}" = "held at least 0.9 of what was free: True, not more: True" ] && pass "PyTorch fills a limit of 8 GiB, is refused, and goes on" || { fail "PyTorch under 8 GiB: $held"; tail -3 probe.err; }
 fi

@@ -48,6 +48,10 @@ BOOST_AUTO_TEST_CASE(answers_of_the_driver_about_every_kind) {
   BOOST_TEST(report.contradiction_count == 0);
   for (const tools::GpuReport& gpu : report.gpus) {
     BOOST_TEST(gpu.live == 0);
+    BOOST_TEST(gpu.live_blocks == 0);
+  }
+  for (Row& row : rows_of(log_in(folder))) {
+    BOOST_TEST((row["action"] != "context_destroyed" || row["kind"] != "vmm"), "physical memory outlives contexts");
   }
   const auto& kinds = report.gpus.at(0).kinds;
   for (const char* kind : {"vmm", "managed", "array", "graph"}) {
@@ -85,6 +89,44 @@ BOOST_AUTO_TEST_CASE(a_limit_holds_for_every_kind) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_a_refusal_leaves_and_calls_that_fail_once) {
+  for (const char* faults : {"", "cuMemRelease:1:999,cuMemUnmap:1:999,cuArrayDestroy:2:999"}) {
+    bool failing = *faults != '\0';
+    Environment with = {{"XLOG_BUDGET", "100M"}, {"XLOG_HOST_BUDGET", "100M"}, {"XLOG_SIM_FAIL", faults}};
+    TempFolder folder;
+    with["XLOG_LOG"] = folder / "x.csv";
+    std::string seen = failing ? "1" : "0";
+    BOOST_TEST(run_with_library({program("refusals")}, with).out ==
+               "managed: 2\n ptr zero 1\n"
+               "host: 2\n ptr zero 1\n"
+               "physical: 2\n handle untouched 1\n"
+               "physical, a bad size: 1\n"
+               "physical, bad flags: 1\n"
+               "managed, bad flags: 1\n"
+               "array, three channels: 1\n"
+               "left: 100\n"
+               "released; failures seen " +
+                   seen +
+                   "; left: 100\n"
+                   "mapped; left: 36\n"
+                   "unmapped; failures seen " +
+                   seen +
+                   "; left: 100\n"
+                   "destroyed; failures seen " +
+                   seen +
+                   "; left: 100\n"
+                   "graph a: 0\n"
+                   "graph a again: 0\n"
+                   "graph b, a may run beside it: 2\n"
+                   "graph b, a is gone: 0\n"
+                   "graph b, trimmed, beside 60 MiB: 2\n"
+                   "graph b: 0\n"
+                   "left: 36\n"
+                   "left: 100\n");
+    BOOST_TEST(report_of(log_in(folder)).contradiction_count == 0);
+  }
+}
+
 // Without a limit each of them is granted: the refusals above are ours.
 BOOST_AUTO_TEST_CASE(what_no_limit_is_set_for_is_granted) {
   for (const std::string& line : lines_of(run({program("kinds"), "1"}).out)) {
@@ -117,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_is_counted_is_what_is_taken) {
 BOOST_AUTO_TEST_CASE(imports_are_logged_and_not_charged) {
   Outcome native = run({program("imports")});
   TempFolder folder;
-  Outcome ours = run_with_library({program("imports")}, {{"XLOG_BUDGET", "4M"}, {"XLOG_LOG", folder / "log/"}});
+  Outcome ours = run_with_library({program("imports")}, {{"XLOG_BUDGET", "4M"}, {"XLOG_HOST_BUDGET", "1M"}, {"XLOG_LOG", folder / "log/"}});
   BOOST_TEST(ours.out == native.out);
   BOOST_TEST(native.out.find("close: 0\nclose: 0\nclose once more: 1\nchild: 0\n") != std::string::npos);
   tools::Report report = report_of(folder / "log");
@@ -215,6 +257,11 @@ BOOST_AUTO_TEST_CASE(what_the_driver_takes_beside_blocks) {
   BOOST_REQUIRE(report.gpus.at(0).looks != 0);
   BOOST_TEST(report.gpus.at(0).first_look.used == 100 << 20);
   BOOST_TEST(report.gpus.at(0).first_look.beyond() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_looked_at_once_exit_has_begun) {
+  TempFolder folder;
+  BOOST_TEST(run_with_library({program("exit_calls")}, {{"XLOG_LOG", folder / "x.csv"}}).out == "cuMemFree_v2\nfree: 0\n");
 }
 
 BOOST_AUTO_TEST_CASE(functions_that_make_memory_and_are_not_covered_are_named) {

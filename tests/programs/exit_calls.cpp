@@ -1,5 +1,6 @@
 // The driver calls that are made for a cuMemFree once exit has begun. On the simulated driver, which tells.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "programs/program.h"
 
@@ -9,6 +10,7 @@ CUdeviceptr block = 0;
 void (*watch)(void (*)(const char*)) = nullptr;
 
 void free_it() {
+  usleep(120'000);  // long enough for the library to want to look at the GPU again
   watch([](const char* name) { std::printf("%s\n", name); });
   CUresult result = cuMemFree_v2(block);
   watch(nullptr);
