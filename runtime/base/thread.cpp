@@ -41,6 +41,8 @@ static uint64_t read_clock(clockid_t clock) noexcept {
 
 uint64_t steady_time() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
+uint64_t coarse_time() noexcept { return read_clock(CLOCK_MONOTONIC_COARSE); }
+
 uint64_t wall_time(uint64_t steady) noexcept {
   static constinit std::atomic<uint64_t> offset{0};
   uint64_t known = offset.load(std::memory_order_relaxed);
