@@ -329,6 +329,17 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   return result;
 }
 
+void Runtime::limit_here(uint64_t& limit, uint64_t& remaining) noexcept {
+  NativeDevice* target = device(devices_.of_current(driver_));
+  BudgetSnapshot budget;
+  if (target != nullptr && target->budget() != nullptr) {
+    target->settle();
+    target->top().budget_snapshot(budget);
+    limit = budget.limit;
+    remaining = budget.remaining();
+  }
+}
+
 CUresult Runtime::total_memory(size_t* bytes, CUdevice ordinal) noexcept {
   CUresult result = driver_.cuDeviceTotalMem_v2(bytes, ordinal);
   if (result != CUDA_SUCCESS || !engaged_ || bytes == nullptr) {

@@ -42,6 +42,8 @@ class Runtime {
   CUresult free(CUdeviceptr ptr, FreeRequest& request) noexcept;
   CUresult memory_info(size_t* free, size_t* total) noexcept;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept;
+  // The limit of the current context's GPU and what is left of it; untouched without one.
+  void limit_here(uint64_t& limit, uint64_t& remaining) noexcept;
 
   // Memory that the program's own call makes (request.kind, request.bytes), on request.device, or outside the GPUs.
   // `made` is what the block is known by. `call` is made at most twice, and not at all when a limit refuses.

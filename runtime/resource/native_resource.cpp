@@ -35,7 +35,8 @@ CUresult NativeResource::call_driver(const AllocationRequest& request, CUdevicep
 Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   CUdeviceptr ptr = out.ptr;
   bool ordered = request.is_ordered();
-  bool served = source_ != nullptr && request.kind == Kind::plain && source_->allocate(request.context, request.bytes, ptr);
+  bool served =
+      source_ != nullptr && request.kind == Kind::plain && request.own == nullptr && source_->allocate(request.context, request.bytes, ptr);
   CUresult result = served ? CUDA_SUCCESS : call_driver(request, ptr);
   if (result == CUDA_ERROR_OUT_OF_MEMORY && source_ != nullptr && source_->relieve()) {
     result = call_driver(request, ptr);

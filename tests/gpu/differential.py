@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""differential.py KIT LIST...: programs that were not written for this library, natively and under it.
+"""differential.py KIT [--only NAMES] LIST...: programs that were not written for this library, natively and under it.
 
 A LIST has a line a program, separated by tabs: name, GPUs that it needs, words (`alone`: nothing beside it; `more`: in the
 further modes too), command ({kit}, {here}, {samples} are folders). Each is run natively twice, and once in each mode; exit
 status and output must be those of the native runs. Lines that tell times, and lines that the two native runs do not have in
 common, are compared without their numbers. Differences that must be stand in expected-differences.tsv. At the end: how much
-longer the modes took, over all programs.
+longer the modes took, over all programs. --only: those whose name matches the regular expression.
 """
 import collections
 import concurrent.futures
@@ -99,7 +99,10 @@ def main():
     gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True).stdout.splitlines())
     expected = read_table(os.path.join(HERE, "expected-differences.tsv"), 4)
     folders = {"kit": kit, "here": HERE, "samples": os.path.join(kit, "samples")}
-    programs = [row for path in sys.argv[2:] for row in read_table(path, 4)]
+    lists, only = sys.argv[2:], ""
+    if lists[:1] == ["--only"]:
+        only, lists = lists[1], lists[2:]
+    programs = [row for path in lists for row in read_table(path, 4) if re.fullmatch(only or ".*", row[0])]
     passed = failed = skipped = 0
     times = collections.defaultdict(float)
     ran = []

@@ -159,16 +159,23 @@ SIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned* flags
   return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* out, unsigned, CUdevice ordinal) {
-  Call call("cuCtxCreate_v2", Call::Needs::init);
+namespace {
+CUresult create_context(const char* name, CUcontext* out, CUdevice ordinal, bool first) {
+  Call call(name, Call::Needs::init);
   Device* device = call.failed() ? nullptr : device_at(ordinal);
   if (device == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
   }
   Context* context = make_context(*device, false);
+  context->first = first;
   current_stack().push_back(context);
   *out = reinterpret_cast<CUcontext>(context);
   return CUDA_SUCCESS;
+}
+}  // namespace
+SIM_EXPORT CUresult cuCtxCreate(CUcontext* out, unsigned, CUdevice ordinal) { return create_context("cuCtxCreate", out, ordinal, true); }
+SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* out, unsigned, CUdevice ordinal) {
+  return create_context("cuCtxCreate_v2", out, ordinal, false);
 }
 
 SIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext handle) {

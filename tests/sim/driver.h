@@ -70,6 +70,7 @@ struct Context {
   std::unique_ptr<Stream> legacy;
   std::map<unsigned, std::unique_ptr<Stream>> per_thread;
   std::set<Stream*> streams;
+  bool first = false;  // made by the first cuCtxCreate: for the calls with 32-bit sizes, which want such a one
 };
 
 struct Stream {

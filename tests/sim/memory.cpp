@@ -222,20 +222,11 @@ SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   if (call.failed()) {
     return call.result();
   }
-  if (out == nullptr) {
-    return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || call.context()->first) {
+    return out == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
   }
   *out = 0;
   return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : allocate_plain(*call.context(), bytes, reinterpret_cast<uint64_t&>(*out));
-}
-
-// The 32-bit variant of the first drivers: it writes four bytes.
-SIM_EXPORT CUresult cuMemAlloc(unsigned* out, unsigned) {
-  Call call("cuMemAlloc", Call::Needs::context);
-  if (!call.failed()) {
-    *out = 0;
-  }
-  return call.failed() ? call.result() : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {

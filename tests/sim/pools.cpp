@@ -145,6 +145,9 @@ CUresult allocate(const char* name, CUdeviceptr* out, size_t bytes, CUmemoryPool
     return call.result();
   }
   Stream* stream = call.stream(handle);
+  if (stream != nullptr && stream->context->first) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
   if (out != nullptr && stream != nullptr && stream->capture != nullptr) {
     return allocate_in_graph(*stream, bytes, reinterpret_cast<uint64_t&>(*out));
   }

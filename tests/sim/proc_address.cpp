@@ -3,7 +3,6 @@
 #include "tests/sim/driver.h"
 
 // Exports that the header does not declare by their ABI names.
-extern "C" CUresult cuMemAlloc(unsigned*, unsigned);
 extern "C" CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
 extern "C" CUresult cuGetProcAddress_v2(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
 
