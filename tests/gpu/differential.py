@@ -91,7 +91,8 @@ def check(kit, folder, name, words, command, expected, where):
         note = " (exit status only)" if lines is None else ""
         detail = "" if not problem else "\n          " + "\n          ".join(err.splitlines()[-3:])
         results.append((not problem, "%s, %s%s%s%s" % (name, mode, note, ": " + problem if problem else "", detail)))
-    return results, seconds, native[0][0]
+    said = native[0][2].splitlines()[-1:] if native[0][0] != 0 else []
+    return results, seconds, "exit %d%s" % (native[0][0], ", " + said[0] if said else "")
 
 
 def main():
@@ -121,7 +122,7 @@ def main():
             passed += len(results) - len(wrong)
             failed += len(wrong)
             ratios = " ".join("%s %.2f" % (m, seconds[m] / seconds[m + " native"]) for m in MODES if m in seconds)
-            print("  %s %s (natively exit %d; times: %s)" % ("FAILED " if wrong else "ok     ", row[0], native_status, ratios), flush=True)
+            print("  %s %s (natively %s; times: %s)" % ("FAILED " if wrong else "ok     ", row[0], native_status, ratios), flush=True)
             for text in wrong:
                 print("          " + text, flush=True)
             for key, value in seconds.items():
