@@ -109,4 +109,29 @@ CUresult Runtime::release_physical(uint64_t handle, FreeRequest& request, const 
   return result;
 }
 
+// For whoever looks an address up: the blocks of physical memory stand in the log by their handles.
+void Runtime::record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
+                             const void* caller) noexcept {
+  if (options_.log.size == 0) {
+    return;
+  }
+  Text<40> message;
+  message.put("handle 0x").hex(handle, 1);
+  Event event;
+  event.action = action;
+  event.ptr = address;
+  event.bytes = bytes;
+  event.kind = kind_name(Kind::vmm);
+  event.api = api;
+  event.result = result_name(CUDA_SUCCESS);
+  event.message = message.view();
+  event.stack_id = recorder_.stack_id(caller);
+  recorder_.record(event);
+}
+
+void Runtime::mapped(CUdeviceptr address, size_t bytes, uint64_t handle, const void* caller) noexcept {
+  physical_.mapped(address, bytes, handle);
+  record_mapping(action::map, address, bytes, handle, "cuMemMap", caller);
+}
+
 }  // namespace xlog

@@ -164,6 +164,10 @@ CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request,
   }
   if (result != CUDA_SUCCESS) {
     physical_.unmap_failed(range);
+    return result;
+  }
+  for (const auto& each : range) {
+    record_mapping(action::unmap, each.ptr, each.bytes, each.handle, request.api, request.caller);
   }
   return result;
 }

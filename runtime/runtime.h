@@ -60,6 +60,7 @@ class Runtime {
   CUresult create_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
   CUresult release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept;
   CUresult unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept;
+  void mapped(CUdeviceptr address, size_t bytes, uint64_t handle, const void* caller) noexcept;
   PhysicalMemory& physical() noexcept { return physical_; }
 
   // What an array of this description takes, by the driver; 0 for one that is given memory later. False: it cannot be
@@ -136,6 +137,8 @@ class Runtime {
   // The stack of memory that is no GPU's.
   NativeDevice* outside(Kind kind) noexcept;
   void keep(DeviceBlock&& block) noexcept;
+  void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
+                      const void* caller) noexcept;
   void settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept;
   void look_at_driver_use(NativeDevice& target, bool refused) noexcept;
 

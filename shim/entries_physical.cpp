@@ -78,7 +78,7 @@ XLOG_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, C
   Entry entry(Row::cuMemMap);
   CUresult result = entry.forward<decltype(&::cuMemMap)>(address, size, offset, handle, flags);
   if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().physical().mapped(address, size, handle);
+    entry.runtime().mapped(address, size, handle, XLOG_CALLER);
   }
   return result;
 }

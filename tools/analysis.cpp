@@ -217,6 +217,9 @@ class Analyser {
     if (event.action == action::retracted) {
       return;
     }
+    if (event.action == action::map || event.action == action::unmap) {
+      return;
+    }
     if (event.action == action::driver_used) {
       look(process, event);
       return;

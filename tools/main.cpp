@@ -7,6 +7,7 @@
 #include "tools/doctor.h"
 #include "tools/launch.h"
 #include "tools/report.h"
+#include "tools/whatis.h"
 
 namespace {
 
@@ -54,6 +55,24 @@ int report_command(const std::vector<std::string>& names, bool json, bool verify
   }
   std::cout << (json ? report_json(report) : report_text(report, style)) << std::flush;
   return report.problems.size() == report.logs.size() || !problems.empty() ? 2 : 0;
+}
+
+int whatis_command(const std::string& address, WhatisQuery query, const std::vector<std::string>& names) {
+  std::optional<uint64_t> parsed = parse_address(address);
+  if (!parsed) {
+    std::cerr << "xlog: \"" << address << "\" is no address: give it as 0x7f0000000000\n";
+    return 2;
+  }
+  query.address = *parsed;
+  std::vector<std::string> problems;
+  std::vector<ProcessLog> logs = find_logs(names, problems);
+  WhatisAnswer answer = what_is(query, logs, true);
+  problems.insert(problems.end(), answer.problems.begin(), answer.problems.end());
+  for (const std::string& each : problems) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  std::cout << answer.text << std::flush;
+  return !problems.empty() ? 2 : answer.found ? 0 : 1;
 }
 
 int env_command(const LaunchOptions& options) {
@@ -121,6 +140,14 @@ int command(int argc, char** argv) {
   report->add_flag("--verify", verify, "check that the log agrees with itself; exit 1 when it does not");
   report->add_option("log", names, "folders or .csv files");
 
+  std::string address;
+  WhatisQuery query;
+  auto* whatis = app.add_subcommand("whatis", "what stood at a device address (exit 1: no block of the log)");
+  whatis->add_option("address", address, "0x7f...")->required();
+  whatis->add_option("log", names, "folders or .csv files; the newest here if none is named");
+  whatis->add_option("--at", query.at, "when: ns since the epoch, or 1.5s, 20ms, 300us after the first row");
+  whatis->add_flag("--all-frames", query.all_frames, "whole stacks");
+
   auto* env = app.add_subcommand("env", "print the exports for a job script");
   env->add_option("--limit,--budget", launch_options.limit, "as for run");
   env->add_option("--backend", launch_options.backend, "as for run");
@@ -144,6 +171,9 @@ int command(int argc, char** argv) {
   }
   if (*report) {
     return report_command(names, json, verify, style);
+  }
+  if (*whatis) {
+    return whatis_command(address, query, names);
   }
   if (*env) {
     return env_command(launch_options);

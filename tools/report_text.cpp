@@ -50,20 +50,7 @@ class TextReport {
   void heading(const std::string& text) { line("\n" + text); }
 
   void frames(const StackKey& where, const std::string& indent) {
-    const Stack* stack = stack_of(report_, where);
-    if (stack == nullptr) {
-      line(indent + "(no stack)");
-      return;
-    }
-    std::string cache = cache_of(*stack, report_.logs[where.process].environment);
-    if (!cache.empty()) {
-      line(indent + cache + ": what is inside is not visible");
-    }
-    std::vector<const Frame*> shown = visible_frames(*stack, style_.all_frames);
-    size_t n = style_.all_frames ? shown.size() : std::min(style_.frames, shown.size());
-    for (size_t i = 0; i < n; ++i) {
-      line(indent + name_of(*shown[i]) + "  " + where_of(*shown[i]));
-    }
+    out_ += stack_text(stack_of(report_, where), report_.logs[where.process], style_, indent);
   }
 
   void holders(const std::vector<Holder>& list, uint64_t whole) {
@@ -301,6 +288,23 @@ std::string holder_name(const Report& report, const StackKey& where) {
   }
   const Frame& first = *visible_frames(*stack, false).front();
   return name_of(first) + "  " + where_of(first);
+}
+
+std::string stack_text(const Stack* stack, const ProcessLog& log, const ReportStyle& style, const std::string& indent) {
+  if (stack == nullptr) {
+    return indent + "(no stack)\n";
+  }
+  std::string text;
+  std::string cache = cache_of(*stack, log.environment);
+  if (!cache.empty()) {
+    text += indent + cache + ": what is inside is not visible\n";
+  }
+  std::vector<const Frame*> shown = visible_frames(*stack, style.all_frames);
+  size_t n = style.all_frames ? shown.size() : std::min(style.frames, shown.size());
+  for (size_t i = 0; i < n; ++i) {
+    text += indent + name_of(*shown[i]) + "  " + where_of(*shown[i]) + '\n';
+  }
+  return text;
 }
 
 std::string verdict(const Report& report) {

@@ -28,6 +28,8 @@ namespace action {
 inline constexpr std::string_view allocate = "allocate";
 inline constexpr std::string_view deallocate = "deallocate";
 inline constexpr std::string_view reap_pending = "reap_pending";
+inline constexpr std::string_view map = "map";      // physical memory became visible at `ptr`; the message names its handle
+inline constexpr std::string_view unmap = "unmap";  // and is not any more
 inline constexpr std::string_view context_destroyed = "context_destroyed";  // the block went with its context
 inline constexpr std::string_view ended_unseen = "ended_unseen";            // its address came back from the driver: freed out of our sight
 inline constexpr std::string_view retracted = "retracted";                  // place claimed for a free that then failed: see its next row

@@ -224,3 +224,20 @@ BOOST_AUTO_TEST_CASE(bad_logs_are_said_to_be_bad) {
   BOOST_TEST(foreign.out.find("1 line not of this log skipped") != std::string::npos);
   BOOST_TEST(foreign.out.find("peak 512 B") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(what_stood_at_an_address) {
+  auto ask = [](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {xlog_command(), "whatis"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run(command);
+  };
+  Outcome known = ask({"0x7f0000000123", "tests/golden/training"});
+  BOOST_TEST(known.status == 0);
+  BOOST_TEST(known.out.starts_with("0x7f0000000123 in "));
+  BOOST_TEST(ask({"0x7f0020000000", "--at", "500us", "tests/golden/training"}).status == 1);
+  BOOST_TEST(ask({"0x10", "tests/golden/training"}).status == 1);
+  BOOST_TEST(ask({"nothing", "tests/golden/training"}).status == 2);
+  BOOST_TEST(ask({"0x10", "--at", "soon", "tests/golden/training"}).status == 2);
+  BOOST_TEST(ask({"0x10", "no/such/log"}).status == 2);
+  BOOST_TEST(ask({}).status == 2);
+}

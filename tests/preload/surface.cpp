@@ -6,6 +6,7 @@
 
 #include "support/process.h"
 #include "tools/analysis.h"
+#include "tools/whatis.h"
 
 using namespace xlog;
 using namespace xlog::test;
@@ -276,6 +277,27 @@ BOOST_AUTO_TEST_CASE(what_the_driver_takes_beside_blocks) {
   BOOST_REQUIRE(report.gpus.at(0).looks != 0);
   BOOST_TEST(report.gpus.at(0).first_look.used == 100 << 20);
   BOOST_TEST(report.gpus.at(0).first_look.beyond() == 0);
+}
+
+// Physical memory is looked up where it is mapped.
+BOOST_AUTO_TEST_CASE(addresses_of_mapped_memory) {
+  TempFolder folder;
+  Outcome ours = run_with_library({program("mapped")}, {{"XLOG_LOG", folder / "x.csv"}});
+  BOOST_REQUIRE(ours.out.starts_with("0x"));
+  uint64_t address = std::stoull(ours.out, nullptr, 16);
+  std::vector<std::string> problems;
+  auto ask = [&](uint64_t at) {
+    return tools::what_is({.address = at, .at = "", .all_frames = false}, tools::find_logs({folder.path()}, problems), false);
+  };
+  BOOST_TEST(ask(address + 5)
+                 .text.find("live: offset 5 (0x5) of " + ours.out.substr(0, ours.out.find('\n')) +
+                            ", 2.00 MiB (2,097,152 bytes, mapped, handle 0x") != std::string::npos);
+  BOOST_TEST(ask(address + (2 << 20)).text.find("was: offset 0 (0x0)") != std::string::npos);
+  BOOST_TEST(ask(address + (2 << 20)).text.find("unmapped ") != std::string::npos);
+  BOOST_TEST(!ask(address + (4 << 20)).found);
+  tools::Report report = report_of(log_in(folder));
+  BOOST_TEST(report.contradiction_count == 0);
+  BOOST_TEST(report.gpus.at(0).live == 2 << 20);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_looked_at_once_exit_has_begun) {
