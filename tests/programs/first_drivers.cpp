@@ -1,4 +1,4 @@
-// The calls of the first drivers, in a context of the first cuCtxCreate and in another.
+// The calls of the first drivers, in a context of the first cuCtxCreate: there is none while another sort is alive.
 #include "programs/program.h"
 
 namespace {
@@ -17,10 +17,8 @@ int main() {
   CUcontext context = nullptr;
   CUdeviceptr_v1 p = 0;
   CUdeviceptr q = 0;
-  MUST(cuDevicePrimaryCtxRetain(&context, 0));
-  MUST(cuCtxSetCurrent(context));
-  show("in a primary context", cuMemAlloc(&p, 1000));
-  show("in a context of the first sort", cuCtxCreate(&context, 0, 0));
+  show("without a context", cuMemAlloc(&p, 1000));
+  show("a context of the first sort", cuCtxCreate(&context, 0, 0));
   show("the newer call", cuMemAlloc_v2(&q, 1000));
   CUresult r = cuMemAlloc(&p, kMiB);
   show("1 MiB", r);
@@ -53,5 +51,10 @@ int main() {
   std::printf("total at most 64 MiB: %d, free too: %d, device total: %d\n", total <= 64 * kMiB, free <= 64 * kMiB, device <= 64 * kMiB);
   MUST(cuMemAlloc(&p, kMiB));
   show("destroy", cuCtxDestroy_v2(context));
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(cuCtxSetCurrent(context));
+  show("in a primary context", cuMemAlloc(&p, 1000));
+  CUcontext first = nullptr;
+  show("a context of the first sort beside it", cuCtxCreate(&first, 0, 0));
   return 0;
 }

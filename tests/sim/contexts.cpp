@@ -166,6 +166,10 @@ CUresult create_context(const char* name, CUcontext* out, CUdevice ordinal, bool
   if (device == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
   }
+  // The first sort lives in the lowest 4 GiB, which another context takes.
+  if (first && !Driver::get().contexts.empty()) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   Context* context = make_context(*device, false);
   context->first = first;
   current_stack().push_back(context);

@@ -1,5 +1,8 @@
 import numpy as np
-from numba import cuda
+
+if not hasattr(np, "row_stack"):  # newer NumPy dropped it, and the import of Numba still names it
+    np.row_stack = np.vstack
+from numba import cuda  # noqa: E402
 
 
 @cuda.jit
