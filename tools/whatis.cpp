@@ -153,12 +153,16 @@ class Search {
     uint64_t offset = query_.address - block.ptr;
     std::string out =
         std::string("  ") + (live ? "live" : "was") + ": offset " + count_text(offset) + " (" + hex(offset) + ") of " + name(block) + '\n';
-    out += std::string("    ") + (block.kind.starts_with("mapped") ? "mapped " : "allocated ") + since(block.made) + ", thread " + std::to_string(block.thread) + ", by\n" + frames(block.stack);
+    out += std::string("    ") + (block.kind.starts_with("mapped") ? "mapped " : "allocated ") + since(block.made) + ", thread " +
+           std::to_string(block.thread) + ", by\n" + frames(block.stack);
     if (!live && block.ended == 0) {
       out += "    freed out of sight\n";
     } else if (!live) {
-      out += "    " + (block.end_action == action::deallocate ? "freed" : block.end_action == action::unmap ? "unmapped" : block.end_action) + " " + since(block.ended) + ", " +
-             block.end_api + ", by\n";
+      out += "    " +
+             (block.end_action == action::deallocate ? "freed"
+              : block.end_action == action::unmap    ? "unmapped"
+                                                     : block.end_action) +
+             " " + since(block.ended) + ", " + block.end_api + ", by\n";
       out += frames(block.end_stack);
     }
     return out;
