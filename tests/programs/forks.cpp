@@ -32,7 +32,7 @@ void child(const char* what, bool raw_clone, Child run) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   CUcontext context = start();
   CUdeviceptr blocks[3];
   for (CUdeviceptr& each : blocks) {
@@ -51,7 +51,7 @@ int main() {
       }
     });
   }
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < (argc > 1 ? 0 : 5); ++i) {  // with an argument: not this one
     child("loader, threads allocate", false, [] {
       void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
       bool found = dlsym(driver, "cuMemAlloc_v2") != nullptr && dlsym(RTLD_DEFAULT, "malloc") != nullptr;
