@@ -1,5 +1,6 @@
 // What an array takes. The driver tells its requirements only of arrays that are given memory later, so one of the same
-// description is made for the question; it takes none (measured, as is that what it tells is what the other takes).
+// description is made for the question; it takes none, and what it tells is what the other
+// takes (tests/programs/surface.cpp).
 #include "runtime/runtime.h"
 
 namespace xlog {

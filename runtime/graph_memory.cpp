@@ -159,7 +159,8 @@ void Runtime::graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept {
       driver_.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) {
     return;
   }
-  auto* nodes = static_cast<CUgraphNode*>(map_state(count * sizeof(CUgraphNode)));
+  size_t mapped_bytes = count * sizeof(CUgraphNode);
+  auto* nodes = static_cast<CUgraphNode*>(map_state(mapped_bytes));
   GraphFootprint footprint;
   if (nodes == nullptr || driver_.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) {
     count = 0;
@@ -177,7 +178,7 @@ void Runtime::graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept {
     }
   }
   if (nodes != nullptr) {
-    unmap_state(nodes, count * sizeof(CUgraphNode));
+    unmap_state(nodes, mapped_bytes);
   }
   if (footprint.any()) {
     graphs_.instantiated(exec, footprint.most());
@@ -252,7 +253,7 @@ CUresult Runtime::launch_graph(CUgraphExec exec, const void* caller, std::string
       graphs_.launched(exec);
     }
   }
-  // Also after a failure: a launch that finds no memory keeps what it found (measured).
+  // Also after a failure: a launch that finds no memory was seen to keep what it found (README.md).
   for (int i = 0; i < static_cast<int>(kMaxDevices); ++i) {
     if (has(devices, static_cast<size_t>(i))) {
       settle_graph_memory(i, promised[i], caller, api);

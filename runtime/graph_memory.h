@@ -1,6 +1,6 @@
-// What graphs that allocate take of a GPU. The driver reserves memory for them when they run, in steps of 32 MiB, shares it
-// between graphs that do not run together, and gives it back when it is told to trim; it tells how much that is
-// (measured). What a graph will need is known before: the most that its nodes hold at once. Thread-safe; holds no lock
+// What graphs that allocate take of a GPU. The driver reserves memory for them when they run, in steps of 32 MiB, may share
+// it between graphs that do not run together, and gives it back when it is told to trim; it tells how much that is
+// (tests/programs/surface.cpp). What a graph will need is known before: the most that its nodes hold at once. Thread-safe; holds no lock
 // while the driver is called.
 #pragma once
 
