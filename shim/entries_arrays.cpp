@@ -23,11 +23,7 @@ CUresult create(Entry& entry, Handle* out, const CUDA_ARRAY3D_DESCRIPTOR* descri
     return call();  // an argument that the driver refuses, or an array without memory of its own
   }
   AllocationRequest request{.bytes = bytes, .caller = caller, .kind = Kind::array, .api = api, .device = entry.runtime().current_device()};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    made = result == CUDA_SUCCESS ? reinterpret_cast<uint64_t>(*out) : made;
-    return result;
-  };
+  auto own = xlog::making(out, call);
   uint64_t made = 0;
   return entry.runtime().account(request, DriverCall(own), made);
 }

@@ -1,7 +1,5 @@
 // Accounted calls of the first drivers (before CUDA 3.2), with 32-bit sizes and addresses. They work in contexts that the
 // first cuCtxCreate made, and in no other (measured).
-#include <type_traits>
-
 #include "shim/entry.h"
 
 using xlog::AllocationRequest;
@@ -22,15 +20,7 @@ CUresult make(Entry& entry, Kind kind, Out* out, uint64_t bytes, const void* cal
     return call();
   }
   AllocationRequest request{.bytes = bytes, .caller = caller, .kind = kind, .api = api, .device = entry.runtime().current_device()};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    if constexpr (std::is_pointer_v<Out>) {
-      made = result == CUDA_SUCCESS ? reinterpret_cast<uint64_t>(*out) : made;
-    } else {
-      made = result == CUDA_SUCCESS ? *out : made;
-    }
-    return result;
-  };
+  auto own = xlog::making(out, call);
   uint64_t made = 0;
   return entry.runtime().account(request, DriverCall(own), made);
 }

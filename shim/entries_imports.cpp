@@ -10,20 +10,13 @@ using xlog::Row;
 
 namespace {
 
-uint64_t number(CUdeviceptr ptr) noexcept { return ptr; }
-uint64_t number(CUexternalMemory memory) noexcept { return reinterpret_cast<uint64_t>(memory); }
-
 template <class Handle, class Call>
 CUresult open(Entry& entry, Handle* out, size_t bytes, const void* caller, std::string_view api, Call call) noexcept {
   if (!entry.serves() || out == nullptr) {
     return call();
   }
   AllocationRequest request{.bytes = bytes, .caller = caller, .kind = Kind::import, .api = api};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    made = result == CUDA_SUCCESS ? number(*out) : made;
-    return result;
-  };
+  auto own = xlog::making(out, call);
   uint64_t made = 0;
   return entry.runtime().open_import(request, DriverCall(own), made);
 }
@@ -74,11 +67,7 @@ XLOG_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* dptr, CUmemoryPool pool
     return call();
   }
   AllocationRequest request{.caller = XLOG_CALLER, .kind = Kind::import, .api = "cuMemPoolImportPointer"};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    made = result == CUDA_SUCCESS ? *dptr : made;
-    return result;
-  };
+  auto own = xlog::making(dptr, call);
   uint64_t made = 0;
   return entry.runtime().account(request, DriverCall(own), made);
 }

@@ -39,11 +39,7 @@ XLOG_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t si
                             .api = "cuMemCreate",
                             .device = prop->location.id,
                             .in_use_already = !plausible};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    made = result == CUDA_SUCCESS ? *handle : made;
-    return result;
-  };
+  auto own = xlog::making(handle, call);
   uint64_t made = 0;
   return entry.runtime().create_physical(request, DriverCall(own), made);
 }
@@ -64,11 +60,7 @@ XLOG_EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle
     return call();
   }
   AllocationRequest request{.caller = XLOG_CALLER, .kind = Kind::import, .api = "cuMemImportFromShareableHandle"};
-  auto own = [&](uint64_t& made) noexcept {
-    CUresult result = call();
-    made = result == CUDA_SUCCESS ? *handle : made;
-    return result;
-  };
+  auto own = xlog::making(handle, call);
   uint64_t made = 0;
   return entry.runtime().create_physical(request, DriverCall(own), made);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <type_traits>
 
 #include "runtime/base/thread.h"
 #include "runtime/runtime.h"
@@ -55,5 +56,22 @@ class Entry {
 
 // Where the code that called an entry goes on: its stack begins there.
 #define XLOG_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
+// The program's call, as the stack makes it (DriverCall): the block is known by what the call wrote to `*out`, an address
+// or a handle. Refers to both.
+template <class Made, class Call>
+auto making(Made* const& out, Call& call) noexcept {
+  return [&out, &call](uint64_t& made) noexcept {
+    CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      if constexpr (std::is_pointer_v<Made>) {
+        made = reinterpret_cast<uint64_t>(*out);
+      } else {
+        made = *out;
+      }
+    }
+    return result;
+  };
+}
 
 }  // namespace xlog
