@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/base/loaded_files.h"
+
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // of this library, from the linker
 
 namespace xlog {
@@ -121,7 +123,7 @@ void* LoadedFile::find(const char* name) const noexcept {
 
 LoadedFile find_file(bool (*matches)(const LoadedFile&, const void*), const void* context) noexcept {
   Search search{matches, context, {}};
-  dl_iterate_phdr(visit, &search);
+  walk_loaded_files(visit, &search);
   return search.found;
 }
 

@@ -4,6 +4,7 @@
 // call that the stack serves; _exit, abort and SIGKILL need nothing: every row is where it outlives the process.
 #include <stdlib.h>
 
+#include "runtime/base/loaded_files.h"
 #include "shim/entry.h"
 
 namespace xlog {
@@ -34,6 +35,7 @@ Runtime* Entry::open() noexcept {
     refused_ = runtime != nullptr && runtime->refused();
     return runtime;
   }
+  make_forks_wait();
   DriverApi driver;
   if (!fill_driver_api(driver)) {
     return nullptr;

@@ -1,4 +1,4 @@
-# What is changed in Debian's libunwind before it is built into the library: sed -f over src/x86_64/Ginit.c and Gtrace.c.
+# What is changed in Debian's libunwind before it is built into the library: sed -f over the files that are named here.
 
 # Ginit.c: addresses are validated without a pipe (xlog_is_readable in backtrace_libunwind.cpp says why).
 /^static int mem_validate_pipe/i\
@@ -26,3 +26,8 @@ static void drop_stale_frames (unw_trace_cache_t *cache)\
   cache->used = 0;\
 }
 s/^    if (! (cache = tls_cache))/    drop_stale_frames (tls_cache);\n&/
+
+# Gfind_proc_info-lsb.c: a fork waits until no thread walks the loaded files (runtime/base/loaded_files.h).
+/^struct dwarf_callback_data$/i\
+extern int xlog_walk_loaded_files (int (*) (struct dl_phdr_info *, size_t, void *), void *);
+s/= dl_iterate_phdr (dwarf_callback,/= xlog_walk_loaded_files (dwarf_callback,/

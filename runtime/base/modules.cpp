@@ -1,10 +1,11 @@
 #include "runtime/base/modules.h"
 
 #include <elf.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "runtime/base/loaded_files.h"
 
 namespace xlog {
 
@@ -94,12 +95,12 @@ int visit_name(dl_phdr_info* info, size_t, void* data) {
 
 bool find_loaded(std::span<const std::string_view> names, TextSink& out) noexcept {
   Search search{names, &out};
-  return dl_iterate_phdr(visit_name, &search) != 0;
+  return walk_loaded_files(visit_name, &search) != 0;
 }
 
 void describe_address(uintptr_t address, ModuleAddress& out) noexcept {
   Query query{address, &out};
-  dl_iterate_phdr(visit, &query);
+  walk_loaded_files(visit, &query);
   if (!out.known) {
     out.path.put("[unknown]");  // code made at run time
     out.offset = address;

@@ -1,5 +1,4 @@
-// Which loaded file an address lies in. Uses dl_iterate_phdr: its lock is recursive and is not held while constructors
-// run, so an allocation made inside dlopen cannot deadlock here. No lock of ours may be held by the caller.
+// Which loaded file an address lies in. No lock of ours may be held by the caller (loaded_files.h).
 #pragma once
 
 #include <cstdint>

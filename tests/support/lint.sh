@@ -17,6 +17,9 @@ hex_field() { awk "$1" | head -1; }
 # One word: the compiler's own frame_dummy. A constructor of ours would be another.
 constructors=$((16#$(readelf -SW "$so" | sed 's/^ *\[ *[0-9]*\]//' | hex_field '$1==".init_array"{print $5}')))
 [ "$constructors" = 8 ] || complain "has constructors: .init_array of $constructors bytes"
+# A walk over the loaded files that forks do not wait for (runtime/base/loaded_files.h): libunwind's come through ours.
+walkers=$(nm -A "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o build/libunwind/libunwind.a 2>/dev/null | grep ' U dl_iterate_phdr$' | cut -d: -f1)
+[ "$walkers" = "$build/obj/runtime/base/loaded_files.cpp.o" ] || complain "dl_iterate_phdr is called by: $walkers"
 tls=$(($(readelf -lW "$so" | hex_field '$1=="TLS"{print $6}')))
 [ "$tls" -le 256 ] || complain "thread-local storage of $tls bytes: at most 256"
 
