@@ -124,6 +124,11 @@ void Devices::primary_retained(int device, CUcontext context) noexcept {
   }
 }
 
+bool Devices::current_is_first(const DriverApi& driver) noexcept {
+  unsigned version = 0;
+  return driver.cuCtxGetApiVersion != nullptr && driver.cuCtxGetApiVersion(nullptr, &version) == CUDA_SUCCESS && version < 3020;
+}
+
 bool Devices::is_primary(CUcontext context) noexcept {
   for (CUcontext& each : primaries_) {
     if (context != nullptr && __atomic_load_n(&each, __ATOMIC_ACQUIRE) == context) {

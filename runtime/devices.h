@@ -25,6 +25,8 @@ class Devices {
   void primary_retained(int device, CUcontext context) noexcept;
   CUcontext primary(int device) noexcept;
   bool is_primary(CUcontext context) noexcept;
+  // The current context is of the first cuCtxCreate, for calls with 32-bit sizes (its API version: 3010).
+  static bool current_is_first(const DriverApi& driver) noexcept;
 
  private:
   static constexpr size_t kRemembered = 256;

@@ -121,6 +121,9 @@ class Runtime {
   void primary_retained(CUdevice device, CUcontext context) noexcept { devices_.primary_retained(device, context); }
   CUcontext primary(CUdevice device) noexcept { return devices_.primary(device); }
   // The driver refuses to destroy such a context: it ends by a release or a reset.
+  // The first cuCtxCreate made a context. In such contexts the newer plain calls are refused, which a backend would not do.
+  void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
+  bool in_first_context() noexcept { return first_contexts_.load(std::memory_order_relaxed) && devices_.current_is_first(driver_); }
   bool is_primary(CUcontext context) noexcept { return devices_.is_primary(context); }
   void stream_destroyed(CUstream stream) noexcept;
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;
@@ -228,6 +231,7 @@ class Runtime {
   std::atomic<NativeDevice*> imports_;
   alignas(NativeDevice) unsigned char outside_storage_[2][sizeof(NativeDevice)];
   std::atomic<bool> begun_;
+  std::atomic<bool> first_contexts_;
   std::atomic<bool> exiting_;  // no call of ours that the program did not make
   Once beyond_;
   Once said_not_supported_;

@@ -21,6 +21,15 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   return result;
 }
 
+XLOG_EXPORT CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
+  Entry entry(Row::cuCtxCreate);
+  CUresult result = entry.forward<decltype(&::cuCtxCreate)>(context, flags, device);
+  if (result == CUDA_SUCCESS && entry.serves()) {
+    entry.runtime().first_context_made();
+  }
+  return result;
+}
+
 #define XLOG_CONTEXT_DESTROY(name)                                                               \
   XLOG_EXPORT CUresult name(CUcontext context) {                                                 \
     Entry entry(Row::name);                                                                      \

@@ -44,7 +44,8 @@ void check_routes() noexcept {
     Text<80> base;
     cuuint64_t flags = 0;
     void* found = nullptr;
-    if (row == Row::cuGetProcAddress || !split_name(row_name(row), base, flags)) {
+    // Of cuCtxCreate only the first is of interest, which no newer version is a form of.
+    if (row == Row::cuGetProcAddress || row == Row::cuCtxCreate || !split_name(row_name(row), base, flags)) {
       continue;
     }
     if (resolve(base.data(), &found, version, flags, nullptr) == CUDA_SUCCESS && found != nullptr && entry_for(found) == found) {

@@ -19,7 +19,15 @@ int main() {
   CUdeviceptr q = 0;
   show("without a context", cuMemAlloc(&p, 1000));
   show("a context of the first sort", cuCtxCreate(&context, 0, 0));
+  unsigned version = 0;
+  MUST(cuCtxGetApiVersion(context, &version));
+  std::printf("its version: %u\n", version);
+  size_t pitch = 0;
   show("the newer call", cuMemAlloc_v2(&q, 1000));
+  show("the newer call, pitch", cuMemAllocPitch_v2(&q, &pitch, 1000, 10, 4));
+  show("stream-ordered", cuMemAllocAsync(&q, 1000, nullptr));
+  std::printf(" an address %d\n", q != 0);
+  show("stream-ordered, free", cuMemFreeAsync(q, nullptr));
   CUresult r = cuMemAlloc(&p, kMiB);
   show("1 MiB", r);
   std::printf(" an address %d\n", p != 0);

@@ -229,6 +229,16 @@ SIM_EXPORT CUresult cuCtxGetCurrent(CUcontext* out) {
   return call.result();
 }
 
+SIM_EXPORT CUresult cuCtxGetApiVersion(CUcontext handle, unsigned* version) {
+  Call call("cuCtxGetApiVersion", handle == nullptr ? Call::Needs::context : Call::Needs::init);
+  if (call.failed()) {
+    return call.result();
+  }
+  const Context* context = handle == nullptr ? call.context() : reinterpret_cast<Context*>(handle);
+  *version = context->first ? 3010 : 3020;
+  return CUDA_SUCCESS;
+}
+
 SIM_EXPORT CUresult cuCtxGetDevice(CUdevice* out) {
   Call call("cuCtxGetDevice", Call::Needs::context);
   if (!call.failed()) {

@@ -237,6 +237,9 @@ SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t w
   if (out == nullptr || pitch == nullptr || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (call.context()->first) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
   *pitch = (width + kStep - 1) / kStep * kStep;
   return allocate_plain(*call.context(), *pitch * height, reinterpret_cast<uint64_t&>(*out));
 }

@@ -145,9 +145,6 @@ CUresult allocate(const char* name, CUdeviceptr* out, size_t bytes, CUmemoryPool
     return call.result();
   }
   Stream* stream = call.stream(handle);
-  if (stream != nullptr && stream->context->first) {
-    return CUDA_ERROR_INVALID_CONTEXT;
-  }
   if (out != nullptr && stream != nullptr && stream->capture != nullptr) {
     return allocate_in_graph(*stream, bytes, reinterpret_cast<uint64_t&>(*out));
   }
@@ -171,6 +168,9 @@ CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool 
     return call.result();
   }
   Stream* stream = call.stream(handle);
+  if (stream != nullptr && stream->context->first) {
+    return CUDA_ERROR_INVALID_VALUE;  // though it could be allocated there
+  }
   if (stream != nullptr && stream->capture != nullptr) {
     bool own = stream->capture->allocations.erase(ptr) != 0;
     if (own) {
