@@ -141,7 +141,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
     case Kind::pitch:
       request.device = devices_.of_current(driver_);
       driver_.cuCtxGetCurrent(&request.context);
-      return true;
+      return !in_first_context();
     case Kind::async:
     case Kind::pool:
       if (request.bytes == 0 || is_capturing(request.stream_arg)) {
@@ -168,7 +168,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
     bool from_default = driver_.cuDeviceGetDefaultMemPool != nullptr &&
                         driver_.cuDeviceGetDefaultMemPool(&standard, request.device) == CUDA_SUCCESS && standard == request.pool;
     // cuMemAlloc serves the current context's device, whatever the stream.
-    request.as_plain = from_default && devices_.of_current(driver_) == request.device;
+    request.as_plain = from_default && devices_.of_current(driver_) == request.device && !in_first_context();
   }
   return true;
 }

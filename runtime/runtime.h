@@ -121,9 +121,8 @@ class Runtime {
   void primary_retained(CUdevice device, CUcontext context) noexcept { devices_.primary_retained(device, context); }
   CUcontext primary(CUdevice device) noexcept { return devices_.primary(device); }
   // The driver refuses to destroy such a context: it ends by a release or a reset.
-  // The first cuCtxCreate made a context. In such contexts the newer plain calls are refused, which a backend would not do.
+  // The first cuCtxCreate made a context.
   void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
-  bool in_first_context() noexcept { return first_contexts_.load(std::memory_order_relaxed) && devices_.current_is_first(driver_); }
   bool is_primary(CUcontext context) noexcept { return devices_.is_primary(context); }
   void stream_destroyed(CUstream stream) noexcept;
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;
@@ -187,6 +186,8 @@ class Runtime {
   template <class Act>
   void each_device(Act act) noexcept;
   bool locate(AllocationRequest& request) noexcept;
+  // The newer plain calls are refused in contexts of the first cuCtxCreate, which a backend of ours would not do.
+  bool in_first_context() noexcept { return first_contexts_.load(std::memory_order_relaxed) && devices_.current_is_first(driver_); }
   template <class Act>
   void each_source(Act act) noexcept {
     for (auto& each : built_) {

@@ -14,7 +14,7 @@ XLOG_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytes) {
   if (entry.refused()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!entry.serves() || entry.runtime().in_first_context()) {
+  if (!entry.serves()) {
     return entry.forward<xlog::cuMemAlloc_v2_t>(dptr, bytes);
   }
   AllocationRequest request{.bytes = bytes, .caller = XLOG_CALLER, .kind = Kind::plain, .api = "cuMemAlloc_v2"};
@@ -26,7 +26,7 @@ XLOG_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pitch, size_t
   if (entry.refused()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!entry.serves() || entry.runtime().in_first_context()) {
+  if (!entry.serves()) {
     return entry.forward<xlog::cuMemAllocPitch_v2_t>(dptr, pitch, width, height, element);
   }
   AllocationRequest request{.bytes = xlog::least_pitched(width, height),

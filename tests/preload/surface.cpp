@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_first_drivers) {
   tools::Report report = report_of(log_in(folder));
   BOOST_TEST(report.contradiction_count == 0);
   BOOST_TEST(report.gpus.at(0).live == 1000);  // what was allocated in stream order and cannot be freed there
-  for (const char* backend : {"async", "cache"}) {
+  for (const char* backend : {"async", "cache", "direct"}) {
     BOOST_TEST(run_with_library({program("first_drivers")}, {{"XLOG_BACKEND", backend}}).out == native);
   }
 }
