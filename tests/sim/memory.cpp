@@ -180,43 +180,6 @@ CUresult free_block(uint64_t ptr) {
 
 using namespace sim;
 
-namespace {
-
-// A copy or a set is checked against the requested size, to the byte.
-bool in_bounds(uint64_t ptr, size_t bytes) {
-  Block* block = find_block(ptr);
-  return bytes == 0 || (block != nullptr && bytes <= block->size - (ptr - block->ptr));
-}
-
-void* host(uint64_t ptr) { return reinterpret_cast<void*>(ptr); }
-
-CUresult in_stream(Call& call, CUstream handle, uint64_t touched, std::function<void()> work, bool wait) {
-  Stream* stream = call.stream(handle);
-  if (stream == nullptr) {
-    return CUDA_ERROR_INVALID_HANDLE;
-  }
-  enqueue(*stream, [work = std::move(work), use = use_of(touched, stream)] {
-    use.check();
-    work();
-    return true;
-  });
-  if (wait) {
-    wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
-    release_idle_pools();
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult copy(void* to, const void* from, uint64_t device, size_t bytes, bool good, CUstream stream, bool wait, Call& call) {
-  if (call.failed() || !good) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  return in_stream(
-      call, stream, device, [=] { std::memcpy(to, from, bytes); }, wait);
-}
-
-}  // namespace
-
 SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   Call call("cuMemAlloc_v2", Call::Needs::context, false, Call::Beside::unsafe);
   if (call.failed()) {
@@ -283,6 +246,11 @@ SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUd
     return CUDA_SUCCESS;
   }
   if (block == nullptr) {
+    if (!call.failed()) {
+      (base != nullptr ? *base : ptr) = 0;
+      size_t none = 0;
+      (size != nullptr ? *size : none) = 0;
+    }
     return call.failed() ? call.result() : CUDA_ERROR_NOT_FOUND;
   }
   if (base != nullptr) {
@@ -294,12 +262,8 @@ SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUd
   return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr ptr) {
-  Call call("cuPointerGetAttribute", Call::Needs::context);
-  Block* block = call.failed() ? nullptr : find_block(ptr);
-  if (block == nullptr) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
+namespace {
+CUresult attribute_of(Block* block, void* out, CUpointer_attribute attribute, CUdeviceptr ptr) {
   bool pooled = block->pool != nullptr;
   switch (static_cast<int>(attribute)) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -339,6 +303,27 @@ SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribu
       return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
+}  // namespace
+
+SIM_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  Call call("cuPointerGetAttribute", Call::Needs::context);
+  Block* block = call.failed() ? nullptr : find_block(ptr);
+  return call.failed() ? call.result() : block == nullptr ? CUDA_ERROR_INVALID_VALUE : attribute_of(block, out, attribute, ptr);
+}
+
+// An address that is not known is no error: its type is 0, and the rest stays as it was.
+SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out, CUdeviceptr ptr) {
+  Call call("cuPointerGetAttributes", Call::Needs::context);
+  Block* block = call.failed() ? nullptr : find_block(ptr);
+  for (unsigned i = 0; i < count && !call.failed(); ++i) {
+    if (block != nullptr) {
+      attribute_of(block, out[i], attributes[i], ptr);
+    } else if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      *static_cast<unsigned*>(out[i]) = 0;
+    }
+  }
+  return call.result();
+}
 
 SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
   Call call("cuIpcGetMemHandle", Call::Needs::context);
@@ -351,42 +336,4 @@ SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
   uint64_t more[] = {block->size, static_cast<uint64_t>(Driver::get().pid)};
   std::memcpy(out->reserved + sizeof block->ptr, more, sizeof more);
   return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t n) {
-  Call call("cuMemcpyHtoD_v2", Call::Needs::context);
-  return copy(host(to), from, to, n, in_bounds(to, n), nullptr, true, call);
-}
-
-SIM_EXPORT CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t n) {
-  Call call("cuMemcpyDtoH_v2", Call::Needs::context);
-  return copy(to, host(from), from, n, in_bounds(from, n), nullptr, true, call);
-}
-
-SIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
-  Call call("cuMemsetD8_v2", Call::Needs::context);
-  if (call.failed() || !in_bounds(to, n)) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  return in_stream(
-      call, nullptr, to, [=] { std::memset(host(to), value, n); }, false);
-}
-
-SIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {
-  Call call("cuMemsetD8Async", Call::Needs::context);
-  if (call.failed() || !in_bounds(to, n)) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  return in_stream(
-      call, stream, to, [=] { std::memset(host(to), value, n); }, false);
-}
-
-SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t n, CUstream stream) {
-  Call call("cuMemcpyHtoDAsync_v2", Call::Needs::context);
-  return copy(host(to), from, to, n, in_bounds(to, n), stream, false, call);
-}
-
-SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t n, CUstream stream) {
-  Call call("cuMemcpyDtoHAsync_v2", Call::Needs::context);
-  return copy(to, host(from), from, n, in_bounds(from, n), stream, false, call);
 }
