@@ -29,7 +29,7 @@ COMMON   := -std=c++20 $(WARN) -D__CUDA_API_VERSION_INTERNAL -I. -I$(B)/gen -isy
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
 
-RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/*.cpp runtime/library/*.cpp)
+RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/*.cpp runtime/library/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
 TOOL_SRC    := $(wildcard tools/*.cpp)
@@ -37,7 +37,7 @@ SIM_SRC     := $(wildcard tests/sim/*.cpp)
 UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
 STACK_SRC   := $(wildcard tests/stack/*.cpp)
-PROGRAM_SRC := $(wildcard tests/programs/*.cpp)
+PROGRAM_SRC := $(wildcard tests/programs/*.cpp tests/programs/misuse/*.cpp)
 LINKED_SRC  := $(wildcard tests/programs/stack/*.cpp)
 PLUGIN_SRC  := $(wildcard tests/programs/plugins/*.cpp)
 BENCH_SRC   := $(wildcard tests/bench/bench_*.cpp)
@@ -205,6 +205,7 @@ GPU_BENCHES  := $(B)/bench/gpu/backend $(B)/bench/gpu/sort
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
 gpu-kit: all $(SIM) $(SIM_NVML) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
 	$(Q)rm -rf $(B)/kit && mkdir -p $(B)/kit && cp -r $(B)/libxlog.so $(B)/xlog $(B)/stack_tests $(B)/programs $(B)/gpu $(B)/sim $(B)/bench $(B)/kit/
+	$(Q)cp tests/programs/misuse.tsv $(B)/kit/programs/
 	$(Q)strip -g $(B)/kit/stack_tests $(B)/kit/sim/libcuda.so.1
 
 # ---- targets for people ----------------------------------------------------------------------------------------------

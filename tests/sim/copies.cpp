@@ -22,8 +22,8 @@ bool in_bounds(const Side& side) {
   return side.bytes == 0 || (block != nullptr && side.bytes <= block->size - (side.at - block->ptr));
 }
 
-CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wait, std::function<void()> work) {
-  Call call(name, Call::Needs::context);
+CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wait, std::function<void()> work, bool per_thread = false) {
+  Call call(name, Call::Needs::context, per_thread);
   for (const Side& side : sides) {
     if (!call.failed() && !in_bounds(side)) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -55,14 +55,16 @@ CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wa
   return CUDA_SUCCESS;
 }
 
-CUresult to_device(const char* name, uint64_t to, const void* from, size_t n, CUstream stream, bool wait) {
+CUresult to_device(const char* name, uint64_t to, const void* from, size_t n, CUstream stream, bool wait, bool per_thread = false) {
   // Pageable memory is read before the call returns.
   std::vector<char> copy(static_cast<const char*>(from), static_cast<const char*>(from) + n);
-  return run(name, {{to, n}}, stream, wait, [=, copy = std::move(copy)] { std::memcpy(host(to), copy.data(), n); });
+  return run(
+      name, {{to, n}}, stream, wait, [=, copy = std::move(copy)] { std::memcpy(host(to), copy.data(), n); }, per_thread);
 }
 
-CUresult to_host(const char* name, void* to, uint64_t from, size_t n, CUstream stream, bool wait) {
-  return run(name, {{from, n}}, stream, wait, [=] { std::memcpy(to, host(from), n); });
+CUresult to_host(const char* name, void* to, uint64_t from, size_t n, CUstream stream, bool wait, bool per_thread = false) {
+  return run(
+      name, {{from, n}}, stream, wait, [=] { std::memcpy(to, host(from), n); }, per_thread);
 }
 
 CUresult within(const char* name, uint64_t to, uint64_t from, size_t n, CUstream stream, bool wait) {
@@ -82,14 +84,18 @@ CUresult unified(const char* name, uint64_t to, uint64_t from, size_t n, CUstrea
 }
 
 template <class Word>
-CUresult set(const char* name, uint64_t to, size_t pitch, Word value, size_t width, size_t height, CUstream stream) {
+CUresult set(const char* name, uint64_t to, size_t pitch, Word value, size_t width, size_t height, CUstream stream,
+             bool per_thread = false) {
   size_t last = height == 0 || width == 0 ? 0 : (height - 1) * pitch + width * sizeof(Word);
-  return run(name, {{to, last}}, stream, false, [=] {
-    for (size_t row = 0; row < height; ++row) {
-      auto* at = reinterpret_cast<Word*>(to + row * pitch);
-      std::fill_n(at, width, value);
-    }
-  });
+  return run(
+      name, {{to, last}}, stream, false,
+      [=] {
+        for (size_t row = 0; row < height; ++row) {
+          auto* at = reinterpret_cast<Word*>(to + row * pitch);
+          std::fill_n(at, width, value);
+        }
+      },
+      per_thread);
 }
 
 // Of one side of a 2D or 3D copy: the device's, or none.
@@ -150,16 +156,27 @@ SIM_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* c) {
   return run("cuMemcpy3D_v2", sides, nullptr, true, [] {});
 }
 
-#define SIM_SETS(suffix, type)                                                                                      \
-  SIM_EXPORT CUresult cuMemsetD##suffix##_v2(CUdeviceptr to, type value, size_t n) {                                \
-    return set("cuMemsetD" #suffix "_v2", to, 0, value, n, 1, nullptr);                                             \
-  }                                                                                                                 \
-  SIM_EXPORT CUresult cuMemsetD##suffix##Async(CUdeviceptr to, type value, size_t n, CUstream stream) {             \
-    return set("cuMemsetD" #suffix "Async", to, 0, value, n, 1, stream);                                            \
-  }                                                                                                                 \
+#define SIM_SETS(suffix, type)                                                                                          \
+  SIM_EXPORT CUresult cuMemsetD##suffix##_v2(CUdeviceptr to, type value, size_t n) {                                    \
+    return set("cuMemsetD" #suffix "_v2", to, 0, value, n, 1, nullptr);                                                 \
+  }                                                                                                                     \
+  SIM_EXPORT CUresult cuMemsetD##suffix##Async(CUdeviceptr to, type value, size_t n, CUstream stream) {                 \
+    return set("cuMemsetD" #suffix "Async", to, 0, value, n, 1, stream);                                                \
+  }                                                                                                                     \
   SIM_EXPORT CUresult cuMemsetD2D##suffix##_v2(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height) { \
-    return set("cuMemsetD2D" #suffix "_v2", to, pitch, value, width, height, nullptr);                              \
+    return set("cuMemsetD2D" #suffix "_v2", to, pitch, value, width, height, nullptr);                                  \
   }
 SIM_SETS(8, unsigned char)
 SIM_SETS(16, unsigned short)
 SIM_SETS(32, unsigned)
+
+// What the library itself calls of the per-thread twins.
+SIM_EXPORT CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t n, CUstream stream) {
+  return to_device("cuMemcpyHtoDAsync_v2_ptsz", to, from, n, stream, false, true);
+}
+SIM_EXPORT CUresult cuMemcpyDtoHAsync_v2_ptsz(void* to, CUdeviceptr from, size_t n, CUstream stream) {
+  return to_host("cuMemcpyDtoHAsync_v2_ptsz", to, from, n, stream, false, true);
+}
+SIM_EXPORT CUresult cuMemsetD8Async_ptsz(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {
+  return set("cuMemsetD8Async_ptsz", to, 0, value, n, 1, stream, true);
+}

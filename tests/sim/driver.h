@@ -37,6 +37,7 @@ struct GraphNode {
   uint64_t ptr = 0;
   size_t bytes = 0;
   int device = 0;
+  std::function<bool()> run{};  // kernel
 };
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;

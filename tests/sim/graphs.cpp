@@ -56,8 +56,8 @@ CUresult reserve(const GraphExec& exec) {
   return CUDA_SUCCESS;
 }
 
-CUresult run(const char* name, CUgraphExec handle, bool launches) {
-  Call call(name, Call::Needs::context);
+CUresult run(const char* name, CUgraphExec handle, bool launches, CUstream stream = nullptr, bool per_thread = false) {
+  Call call(name, Call::Needs::context, per_thread);
   auto it = Driver::get().graph_execs.find(handle);
   if (call.failed() || it == Driver::get().graph_execs.end()) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
@@ -74,6 +74,10 @@ CUresult run(const char* name, CUgraphExec handle, bool launches) {
       live[node.ptr] = node;
     } else if (node.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
       live.erase(node.ptr);
+    }
+    Stream* into = launches && result == CUDA_SUCCESS && node.run ? call.stream(stream) : nullptr;
+    if (into != nullptr) {
+      enqueue(*into, node.run);
     }
   }
   return result;
@@ -208,8 +212,8 @@ SIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* out, CUgraph graph
   return instantiate("cuGraphInstantiateWithParams", out, graph);
 }
 SIM_EXPORT CUresult cuGraphUpload(CUgraphExec exec, CUstream) { return run("cuGraphUpload", exec, false); }
-SIM_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream) { return run("cuGraphLaunch", exec, true); }
-SIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream) { return run("cuGraphLaunch_ptsz", exec, true); }
+SIM_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream s) { return run("cuGraphLaunch", exec, true, s); }
+SIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream s) { return run("cuGraphLaunch_ptsz", exec, true, s, true); }
 
 SIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   Call call("cuGraphExecDestroy", Call::Needs::init);
