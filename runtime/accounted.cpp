@@ -15,7 +15,7 @@ NativeDevice* Runtime::outside(Kind kind) noexcept {
     if (found == nullptr) {
       DeviceFacts facts;
       facts.limit = host ? options_.host_budget : UINT64_MAX;
-      found = new (outside_storage_[host ? 0 : 1]) NativeDevice(driver_, options_, recorder_, gate_, -1, facts, Maker::driver);
+      found = new (outside_storage_[host ? 0 : 1]) NativeDevice(driver_, options_, recorder_, gate_, -1, facts, Maker::driver, nullptr);
       place.store(found, std::memory_order_release);
     }
   }

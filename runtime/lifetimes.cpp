@@ -37,8 +37,10 @@ void Runtime::each_device(Act act) noexcept {
 }
 
 void Runtime::begin_exit() noexcept {
+  findings_.summarize();
   exiting_.store(true, std::memory_order_relaxed);
   each_source([](PlainSource& source) { source.begin_exit(); });
+  each_guard([](GuardResource& guard) { guard.begin_exit(); });
   recorder_.begin_exit();
 }
 
@@ -61,6 +63,7 @@ void Runtime::forget_context(CUcontext context) noexcept {
   devices_.context_destroyed(context);
   gate_.context_ended(context);
   each_source([context](PlainSource& source) { source.finish_context_end(context); });
+  each_guard([context](GuardResource& guard) { guard.finish_context_end(context); });
   each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
 }
 
@@ -84,6 +87,9 @@ void Runtime::BulkEnd::hold(DeviceBlock&& taken, bool alive) noexcept {
   DeviceBlock& block = leaving.block;
   block = std::move(taken);
   NativeDevice* owner = runtime_.owner_of(block);
+  if (owner != nullptr && owner->guard() != nullptr && alive) {
+    owner->guard()->check_ending(block, api_);
+  }
   if (owner != nullptr && owner->logging() != nullptr) {
     owner->logging()->hold_end(block, action_, api_, leaving.row);
   }
@@ -123,6 +129,7 @@ Runtime::BulkEnd::~BulkEnd() {
 Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string_view api, bool alive) noexcept
     : runtime_(runtime), context_(context), leaving_(runtime, action::context_destroyed, api) {
   if (context != nullptr) {
+    runtime.begin_guard_end(context, alive, api);
     runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
   }

@@ -16,12 +16,13 @@ namespace xlog {
 class NativeDevice {
  public:
   // `maker`: who serves the plain calls (plain_maker()).
+  // `guard` nullptr: its memory is not guarded.
   NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, CaptureGate& gate, int ordinal,
-               const DeviceFacts& facts, Maker maker) noexcept
+               const DeviceFacts& facts, Maker maker, const DeviceStack::GuardParts* guard) noexcept
       : facts_(facts),
         native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
         sink_(recorder),
-        stack_(native_, options, sink_, ledger_, facts.limit) {
+        stack_(native_, options, sink_, ledger_, facts.limit, guard) {
     if (ordinal >= 0 && facts.limit != UINT64_MAX) {
       ledger_.add(options.budget_context.on(facts.total_bytes));
     }
@@ -39,13 +40,17 @@ class NativeDevice {
   [[nodiscard]] PlainSource* source() noexcept { return native_.source(); }
   [[nodiscard]] PoolSource* pool() noexcept { return pool_ ? &*pool_ : nullptr; }
   [[nodiscard]] GlobalDeviceBudget* budget() noexcept { return stack_.budget(); }
+  [[nodiscard]] GuardResource* guard() noexcept { return stack_.guard(); }
   [[nodiscard]] LoggingResource* logging() noexcept { return stack_.logging(); }
   // -1: memory that is no GPU's.
   [[nodiscard]] int ordinal() const noexcept { return native_.device_ordinal(); }
   [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
 
   // The block went without a deallocate.
-  void ended(const DeviceBlock& block) noexcept {
+  void ended(DeviceBlock& block) noexcept {
+    if (guard() != nullptr) {
+      guard()->forget(block);
+    }
     native_.forget(block);
     if (budget() != nullptr) {
       budget()->credit(block);

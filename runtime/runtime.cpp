@@ -69,6 +69,7 @@ bool Runtime::prepare(const DriverApi& driver) noexcept {
       strncpy(program_, program_invocation_short_name, sizeof program_ - 1);
       recorder_.configure(
           {.options = &options_, .folder = folder_text_, .program = program_, .run_info = write_run_info, .run_info_context = this});
+      findings_.configure(options_.log.size != 0 ? &recorder_ : nullptr, options_.guard_action == GuardAction::abort);
       phase_.store(phase, std::memory_order_release);
     }
   }
@@ -105,7 +106,8 @@ NativeDevice* Runtime::device(int ordinal) noexcept {
   LockGuard guard(lock_);
   found = built_[ordinal].load(std::memory_order_relaxed);
   if (found == nullptr) {
-    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, gate_, ordinal, facts, maker);
+    DeviceStack::GuardParts guarded{driver_, gate_, guard_records_, findings_, facts.total_bytes};
+    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, gate_, ordinal, facts, maker, &guarded);
     built_[ordinal].store(found, std::memory_order_release);
     if (options_.verbose && facts.limit != UINT64_MAX) {
       Text<300> line;
@@ -246,15 +248,15 @@ void Runtime::keep(DeviceBlock&& block) noexcept {
   }
 }
 
-void Runtime::ended_unseen(const DeviceBlock& block) noexcept {
+void Runtime::ended_unseen(DeviceBlock& block) noexcept {
   NativeDevice* owner = owner_of(block);
   if (owner == nullptr) {
     return;
   }
-  owner->ended(block);
   if (owner->logging() != nullptr) {
     owner->logging()->record_end(block, action::ended_unseen, {});
   }
+  owner->ended(block);
 }
 
 CUresult Runtime::free_foreign(CUdeviceptr asked, CUdeviceptr ptr, const FreeRequest& request) noexcept {
@@ -286,7 +288,12 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
   if (!registry_.take_one(ptr, block, [](const DeviceBlock& each) { return has_address(each.kind); })) {
     bool freed = false;
     each_source([&](PlainSource& source) { freed = freed || source.holds(ptr); });
-    return free_foreign(freed ? kNoBlock : ptr, ptr, request);
+    each_guard([&](GuardResource& guard) { freed = freed || guard.holds(ptr); });
+    CUresult result = free_foreign(freed ? kNoBlock : ptr, ptr, request);
+    if (result == CUDA_ERROR_INVALID_VALUE && guards()) {
+      report_bad_free(ptr, request);
+    }
+    return result;
   }
   NativeDevice* owner = owner_of(block);
   if (owner == nullptr) {
@@ -309,7 +316,7 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   int ordinal = engaged_ ? devices_.of_current(driver_) : -1;
   NativeDevice* target = ordinal >= 0 ? device(ordinal) : nullptr;
   BudgetSnapshot budget;
-  if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr)) {
+  if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr && target->guard() == nullptr)) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
   target->settle();
@@ -318,13 +325,17 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
     return result;
   }
   uint64_t idle = target->source() != nullptr ? target->source()->idle_bytes() : 0;
+  uint64_t held = target->guard() != nullptr ? target->guard()->held_bytes() : 0;
+  idle += held;
   real_free = idle < real_total - real_free ? real_free + idle : real_total;
   target->top().budget_snapshot(budget);
   if (total != nullptr) {
     *total = budget.limit < real_total ? budget.limit : real_total;
   }
   if (free != nullptr) {
-    *free = budget.remaining() < real_free ? budget.remaining() : real_free;
+    uint64_t left = budget.remaining() < UINT64_MAX - held ? budget.remaining() + held : UINT64_MAX;
+    left = left < budget.limit ? left : budget.limit;
+    *free = left < real_free ? left : real_free;
   }
   return result;
 }

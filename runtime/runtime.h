@@ -15,6 +15,7 @@
 #include "runtime/devices.h"
 #include "runtime/driver_use.h"
 #include "runtime/graph_memory.h"
+#include "runtime/guard/finding.h"
 #include "runtime/native_device.h"
 #include "runtime/physical_memory.h"
 #include "runtime/record/recorder.h"
@@ -78,10 +79,21 @@ class Runtime {
   // What NVML says of a GPU, as cuMemGetInfo says it under a limit. False: nothing is to be changed.
   bool limited_memory(std::string_view uuid, uint64_t& free, uint64_t& total) noexcept;
 
+  // The guard (runtime/guard). Without one every range is inside, and nothing is held.
+  [[nodiscard]] bool guards() const noexcept { return engaged_ && options_.guards(); }
+  // The driver would refuse a copy or a set of these bytes if there were no guard.
+  bool is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept;
+  // What the driver is to be asked about instead of `ptr`: an address that it does not know, when the program has none there.
+  CUdeviceptr as_without_guard(CUdeviceptr ptr) noexcept;
+  // Bytes of the block that begins at `base`, or that holds `ptr`, as the program asked for them; `bytes` when it has no zone.
+  size_t without_zone(CUdeviceptr base, size_t bytes) noexcept;
+  size_t size_without_zone(CUdeviceptr ptr, size_t bytes) noexcept;
+  void check_guarded(std::string_view found_by, bool at_exit) noexcept;
+
   // A stream begins or ends a capture. `call` is the driver's own.
   template <class Call>
   CUresult begin_capture(const StreamArg& stream, Call call) noexcept {
-    if (!has_sources()) {
+    if (!holds_back()) {
       return call();
     }
     gate_.begin(stream, context_of(stream));
@@ -94,7 +106,7 @@ class Runtime {
   template <class Call>
   CUresult end_capture(const StreamArg& stream, Call call) noexcept {
     CUresult result = call();
-    if (has_sources() && !is_capturing(stream)) {
+    if (holds_back() && !is_capturing(stream)) {
       gate_.ended(stream);
     }
     return result;
@@ -198,6 +210,19 @@ class Runtime {
     }
   }
   [[nodiscard]] bool has_sources() const noexcept { return options_.backend == Backend::async || options_.backend == Backend::cache; }
+  // Freed memory may be kept from the driver, and contexts are waited for.
+  [[nodiscard]] bool holds_back() const noexcept { return has_sources() || options_.guards(); }
+  template <class Act>
+  void each_guard(Act act) noexcept {
+    for (auto& each : built_) {
+      NativeDevice* target = options_.guards() ? each.load(std::memory_order_acquire) : nullptr;
+      if (target != nullptr && target->guard() != nullptr) {
+        act(*target->guard());
+      }
+    }
+  }
+  // The driver refused a free: a second one, or one of an address inside a block.
+  void report_bad_free(CUdeviceptr ptr, const FreeRequest& request) noexcept;
   bool relieve() noexcept;
   CUcontext context_of(const StreamArg& stream) noexcept;
   bool is_capturing(const StreamArg& stream) noexcept;
@@ -207,8 +232,9 @@ class Runtime {
   // A pointer that is no block: `asked` is what the driver is asked about.
   CUresult free_foreign(CUdeviceptr asked, CUdeviceptr ptr, const FreeRequest& request) noexcept;
   void allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept;
-  void ended_unseen(const DeviceBlock& block) noexcept;
+  void ended_unseen(DeviceBlock& block) noexcept;
   void forget_context(CUcontext context) noexcept;
+  void begin_guard_end(CUcontext context, bool alive, std::string_view api) noexcept;
   static void write_run_info(TextSink& out, const void* runtime) noexcept;
 
   enum class Phase : uint8_t { fresh, ready, refused };
@@ -222,6 +248,8 @@ class Runtime {
   BlockRegistry registry_;
   CaptureGate gate_;
   Recorder recorder_;
+  GuardRecords guard_records_;
+  FindingReporter findings_;
   PhysicalMemory physical_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;

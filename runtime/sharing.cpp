@@ -33,17 +33,18 @@ void Runtime::peer_enabled(CUcontext owner) noexcept {
 }
 
 void Runtime::green_context_made(CUcontext context) noexcept {
-  if (has_sources()) {
-    NativeDevice* target = device(devices_.of_context(driver_, context));
-    if (target != nullptr && target->source() != nullptr) {
-      target->source()->refuse_context(context);
-    }
+  NativeDevice* target = has_sources() || options_.guards() ? device(devices_.of_context(driver_, context)) : nullptr;
+  if (target != nullptr && target->source() != nullptr) {
+    target->source()->refuse_context(context);
+  }
+  if (target != nullptr && target->guard() != nullptr) {
+    target->guard()->refuse_context(context);
   }
 }
 
 void Runtime::shared_out(CUdeviceptr ptr) noexcept {
   CUdeviceptr base = 0;
-  if (has_sources() && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+  if (holds_back() && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
     registry_.visit(base, [](DeviceBlock* block) {
       if (block != nullptr) {
         block->shared = true;

@@ -22,4 +22,53 @@ XLOG_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   return entry.runtime().total_memory(bytes, device);
 }
 
+XLOG_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr ptr) {
+  using Call = xlog::cuMemGetAddressRange_v2_t;
+  Entry entry(Row::cuMemGetAddressRange_v2);
+  if (!entry.serves() || !entry.runtime().guards()) {
+    return entry.forward<Call>(base, size, ptr);
+  }
+  CUdeviceptr found = base != nullptr ? *base : 0;
+  size_t bytes = size != nullptr ? *size : 0;
+  CUresult result = entry.forward<Call>(&found, &bytes, entry.runtime().as_without_guard(ptr));
+  if (base != nullptr) {
+    *base = found;
+  }
+  if (size != nullptr) {
+    *size = result == CUDA_SUCCESS ? entry.runtime().size_without_zone(ptr, bytes) : bytes;
+  }
+  return result;
+}
+
+XLOG_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  using Call = decltype(&::cuPointerGetAttribute);
+  Entry entry(Row::cuPointerGetAttribute);
+  if (!entry.serves() || !entry.runtime().guards()) {
+    return entry.forward<Call>(data, attribute, ptr);
+  }
+  CUresult result = entry.forward<Call>(data, attribute, entry.runtime().as_without_guard(ptr));
+  if (result == CUDA_SUCCESS && attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    auto& size = *static_cast<size_t*>(data);
+    size = entry.runtime().size_without_zone(ptr, size);
+  }
+  return result;
+}
+
+XLOG_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr ptr) {
+  using Call = decltype(&::cuPointerGetAttributes);
+  Entry entry(Row::cuPointerGetAttributes);
+  if (!entry.serves() || !entry.runtime().guards()) {
+    return entry.forward<Call>(count, attributes, data, ptr);
+  }
+  CUdeviceptr asked = entry.runtime().as_without_guard(ptr);
+  CUresult result = entry.forward<Call>(count, attributes, data, asked);
+  for (unsigned i = 0; result == CUDA_SUCCESS && asked == ptr && i < count; ++i) {
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+      auto& size = *static_cast<size_t*>(data[i]);
+      size = entry.runtime().size_without_zone(ptr, size);
+    }
+  }
+  return result;
+}
+
 }  // extern "C"

@@ -16,6 +16,7 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   if (result == CUDA_SUCCESS && entry.serves()) {
     if (entry.runtime().begin()) {
       xlog::check_routes();
+      xlog::check_at_exit(entry.runtime());
     }
   }
   return result;

@@ -54,6 +54,8 @@ class Entry {
   bool refused_ = false;
 };
 
+void check_at_exit(const Runtime& runtime) noexcept;
+
 // Where the code that called an entry goes on: its stack begins there.
 #define XLOG_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
 

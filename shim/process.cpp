@@ -29,6 +29,19 @@ void watch_exit() noexcept {
 
 }  // namespace
 
+// Registered after the driver was initialised, so that it comes before what the driver does at exit.
+void check_at_exit(const Runtime& runtime) noexcept {
+  if (runtime.options().guards() && runtime.options().guard_check == GuardCheck::exit) {
+    atexit([] {
+      Runtime* at_exit = Runtime::get();
+      if (at_exit != nullptr && at_exit->is_prepared()) {
+        ReentryGuard guard;
+        at_exit->check_guarded("the check at exit", true);
+      }
+    });
+  }
+}
+
 Runtime* Entry::open() noexcept {
   Runtime* runtime = Runtime::get();
   if (runtime == nullptr || runtime->is_prepared()) {

@@ -13,7 +13,7 @@ using Resolve = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t, CUdrive
 // The name that the resolver knows: without version and stream suffixes.
 bool split_name(std::string_view name, TextSink& base, cuuint64_t& flags) noexcept {
   flags = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
-  if (name.ends_with("_ptsz")) {
+  if (name.ends_with("_ptsz") || name.ends_with("_ptds")) {
     name.remove_suffix(5);
     flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   }

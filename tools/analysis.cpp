@@ -224,6 +224,10 @@ class Analyser {
       look(process, event);
       return;
     }
+    if (event.action == action::finding) {
+      report_.findings.push_back({std::string(event.message), std::string(event.api), event.time, {process, event.stack_id}});
+      return;
+    }
     if (event.action == action::unhooked) {
       if (std::find(report_.unhooked.begin(), report_.unhooked.end(), event.message) == report_.unhooked.end()) {
         report_.unhooked.emplace_back(event.message);

@@ -90,6 +90,14 @@ struct GpuReport {
   [[nodiscard]] bool is_gpu() const { return ordinal != kNone; }
 };
 
+// What the guard has found; `where` allocated the block.
+struct GuardFinding {
+  std::string text;
+  std::string found_by;
+  uint64_t time = 0;
+  StackKey where;
+};
+
 struct StackTime {
   uint64_t calls = 0;
   uint64_t ns = 0;
@@ -111,6 +119,7 @@ struct Report {
   uint64_t foreign_frees = 0;
   uint64_t ended_unseen = 0;
   uint64_t context_destroyed = 0;
+  std::vector<GuardFinding> findings;
   std::vector<std::string> unhooked;  // functions that make memory and were handed out unhooked
   uint64_t first_time = 0;
   uint64_t last_time = 0;

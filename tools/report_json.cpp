@@ -112,6 +112,14 @@ std::string report_json(const Report& report) {
               {"call_ns", report.call_ns},
               {"problems", report.problems},
               {"contradictions", report.contradiction_count}};
+  out["findings"] = json::array();
+  for (const GuardFinding& each : report.findings) {
+    out["findings"].push_back({{"text", each.text},
+                               {"found_by", each.found_by},
+                               {"time_ns", each.time},
+                               {"process", each.where.process},
+                               {"stack", each.where.stack}});
+  }
   out["processes"] = json::array();
   for (size_t i = 0; i < report.logs.size(); ++i) {
     const ProcessLog& log = report.logs[i];

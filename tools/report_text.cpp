@@ -29,6 +29,7 @@ class TextReport {
 
   std::string write() {
     line(verdict(report_));
+    findings();
     about_the_log();
     for (const GpuReport& gpu : report_.gpus) {
       peak(gpu);
@@ -62,6 +63,14 @@ class TextReport {
     }
     if (rest != 0 && !list.empty()) {
       line("  " + size_text(rest) + "  " + share_text(rest, whole) + "  in other places");
+    }
+  }
+
+  void findings() {
+    for (const GuardFinding& each : report_.findings) {
+      line("guard: " + each.text + "; found by " + each.found_by + ", " + time_text(each.time - report_.first_time) +
+           " after the first call; the block was allocated at");
+      frames(each.where, "      ");
     }
   }
 
@@ -322,12 +331,16 @@ std::string verdict(const Report& report) {
     }
   }
   std::string text;
+  if (!report.findings.empty()) {
+    text = "The guard found " + plural(report.findings.size(), "misuse") + " of memory. ";
+  }
   if (refusals != 0) {
-    text = "Out of memory: " + plural(refusals, "request") + " refused.";
+    text += "Out of memory: " + plural(refusals, "request") + " refused.";
   }
   if (highest != nullptr && highest->peak != 0) {
     auto top = largest(highest->stacks, &Group::at_peak, &Group::blocks_at_peak, 1);
-    text += (text.empty() ? "" : " ") + std::string("Peak ") + size_text(highest->peak) + " on GPU " + std::to_string(highest->ordinal);
+    text += (text.empty() || text.back() == ' ' ? "" : " ") + std::string("Peak ") + size_text(highest->peak) + " on GPU " +
+            std::to_string(highest->ordinal);
     if (!top.empty()) {
       text += ", " + share_text(top[0].bytes, highest->peak) + " of it held by " + holder_name(report, top[0].where);
     }

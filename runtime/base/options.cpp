@@ -24,10 +24,34 @@ bool parse_word(std::string_view text, const std::string_view (&words)[N], Value
 constexpr std::string_view kBackends[] = {"native", "direct", "async", "cache"};
 constexpr std::string_view kAsyncFrees[] = {"wait", "ordered"};
 constexpr std::string_view kBudgetCounts[] = {"bytes", "taken"};
+constexpr std::string_view kGuardChecks[] = {"free", "exit"};
+constexpr std::string_view kGuardActions[] = {"report", "abort"};
 
 bool parse_value(std::string_view text, Backend& out, Reason&) noexcept { return parse_word(text, kBackends, out); }
 bool parse_value(std::string_view text, AsyncFree& out, Reason&) noexcept { return parse_word(text, kAsyncFrees, out); }
 bool parse_value(std::string_view text, BudgetCount& out, Reason&) noexcept { return parse_word(text, kBudgetCounts, out); }
+
+bool parse_value(std::string_view text, GuardCheck& out, Reason&) noexcept { return parse_word(text, kGuardChecks, out); }
+bool parse_value(std::string_view text, GuardAction& out, Reason&) noexcept { return parse_word(text, kGuardActions, out); }
+
+bool parse_value(std::string_view text, PoisonSpec& out, Reason&) noexcept {
+  out = {};
+  if (trim(text) == "off") {
+    return true;
+  }
+  for (std::string_view rest = text;;) {
+    size_t comma = rest.find(',');
+    std::string_view word = trim(rest.substr(0, comma));
+    if (word != "alloc" && word != "free") {
+      return false;
+    }
+    (word == "alloc" ? out.on_alloc : out.on_free) = true;
+    if (comma == rest.npos) {
+      return true;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
 
 bool parse_value(std::string_view text, bool& out, Reason&) noexcept {
   text = trim(text);
@@ -51,6 +75,16 @@ bool parse_ordinal(std::string_view text, uint32_t below, uint32_t& out) noexcep
   }
   out = value;
   return value < below;
+}
+
+bool parse_value(std::string_view text, GuardSpec& out, Reason&) noexcept {
+  constexpr std::string_view kCanary = "canary:";
+  text = trim(text);
+  out.zone = text == "canary" ? 256 : 0;
+  if (text == "off" || text == "canary") {
+    return true;
+  }
+  return text.starts_with(kCanary) && parse_ordinal(text.substr(kCanary.size()), 4097, out.zone) && out.zone >= 16;
 }
 
 bool parse_value(std::string_view text, Depth& out, Reason&) noexcept {

@@ -16,6 +16,16 @@ inline constexpr size_t kMaxDevices = 16;
 enum class Backend : uint8_t { native, direct, async, cache };
 enum class AsyncFree : uint8_t { wait, ordered };
 enum class BudgetCount : uint8_t { bytes, taken };
+enum class GuardCheck : uint8_t { free, exit };
+enum class GuardAction : uint8_t { report, abort };
+
+struct GuardSpec {
+  uint32_t zone = 0;  // bytes behind each block; 0: off
+};
+struct PoisonSpec {
+  bool on_alloc = false;
+  bool on_free = false;
+};
 
 // One part of XLOG_BUDGET: the limit of one GPU, or of every GPU that has no part of its own.
 struct BudgetPart {
@@ -60,8 +70,9 @@ struct Options {
 
   // Something of the stack is switched on: otherwise every call is the driver's, untouched.
   [[nodiscard]] bool any() const noexcept {
-    return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0;
+    return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0 || guards();
   }
+  [[nodiscard]] bool guards() const noexcept { return guard.zone != 0 || poison.on_alloc || poison.on_free || quarantine != 0; }
 };
 
 struct OptionRow {

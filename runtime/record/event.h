@@ -36,6 +36,7 @@ inline constexpr std::string_view retracted = "retracted";                  // p
 inline constexpr std::string_view lost = "lost";                            // `bytes` = number of rows that could not be written
 inline constexpr std::string_view driver_used = "driver_used";  // `bytes` = in use on the device by the driver's count, whosever it is
 inline constexpr std::string_view unhooked = "unhooked";        // `message` = a function that makes memory and was handed out unhooked
+inline constexpr std::string_view finding = "finding";          // the guard found a misuse of the block: `result` which, `message` what
 inline constexpr std::string_view exit = "exit";                // the process began to exit: end mark of the log
 }  // namespace action
 

@@ -65,7 +65,10 @@ uint64_t Recorder::stack_id(const void* caller) noexcept {
     return kNone;
   }
   uintptr_t frames[kMaxDepth];
-  size_t count = take_backtrace(frames, depth, caller);
+  return stack_id(frames, take_backtrace(frames, depth, caller));
+}
+
+uint64_t Recorder::stack_id(const uintptr_t* frames, size_t count) noexcept {
   if (count == 0 || !ensure_open() || file_.is_stream()) {
     return kNone;
   }

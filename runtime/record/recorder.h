@@ -54,6 +54,8 @@ class Recorder {
 
   // Stack of the caller as a number in NAME.stacks.csv; kNone without one. Takes no lock while unwinding.
   uint64_t stack_id(const void* caller) noexcept;
+  // The same for a stack that was taken earlier.
+  uint64_t stack_id(const uintptr_t* frames, size_t count) noexcept;
 
   // For an event whose call has returned.
   void record(Event& event) noexcept;

@@ -50,6 +50,7 @@ struct StreamArg {
 };
 
 class MemoryReservation;
+struct GuardRecord;
 
 // The driver's call behind a request that the stack does not know how to make: the program's own, arguments and all. It
 // sets what the block is known by (an address, a handle). Refers to the callable, which must outlive it.
@@ -119,7 +120,9 @@ struct DeviceBlock {
   Kind kind = Kind::plain;
   BlockState state = BlockState::live;
   Maker maker = Maker::driver;
-  bool shared = false;  // another process may have it mapped, or it was given attributes: not to be given out again
+  size_t guard_bytes = 0;        // that the resource below made behind `bytes`
+  GuardRecord* guard = nullptr;  // what the guard knows of it
+  bool shared = false;           // another process may have it mapped, or it was given attributes: not to be given out again
 
   DeviceBlock() noexcept = default;
   DeviceBlock(DeviceBlock&& other) noexcept { *this = static_cast<DeviceBlock&&>(other); }
@@ -138,6 +141,8 @@ struct DeviceBlock {
     kind = other.kind;
     state = other.state;
     maker = other.maker;
+    guard_bytes = other.guard_bytes;
+    guard = other.guard;
     shared = other.shared;
     if (this != &other) {
       other.ptr = 0;

@@ -55,6 +55,8 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
     out.kind = request.kind == Kind::async && !ordered ? Kind::plain : request.kind;
     out.state = BlockState::live;
     out.maker = served ? maker_ : Maker::driver;
+    out.guard_bytes = 0;
+    out.guard = nullptr;
     out.shared = false;
     outstanding_.fetch_add(cost(out), std::memory_order_relaxed);
   }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench-gpu.sh BUILD: an unmodified program on the real driver, natively and under the library, as ratios in one run.
+# bench-gpu.sh BUILD [backend|guard]: an unmodified program on the real driver, natively and under the library, as ratios in one run.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,6 +11,7 @@ under() {  # under MODE COMMAND...
   local -a with=(LD_PRELOAD="$build/libxlog.so" XLOG_ASYNC_ALWAYS=1)
   case $mode in native) with=() ;; async*) with+=(XLOG_BACKEND=async) ;; cache*) with+=(XLOG_BACKEND=cache) ;; esac
   case $mode in *ordered*) with+=(XLOG_ASYNC_FREE=ordered) ;; esac
+  case $mode in *canary*) with+=(XLOG_GUARD=canary) ;; esac
   case $mode in *log*) with+=(XLOG_LOG="$work/log/") ;; esac
   rm -rf "$work/log"
   env "${with[@]}" "$@" 2> "$work/err"
@@ -19,6 +20,33 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%.2f", a/b}'; }
 times() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%6.1f times", a/b}'; }
 backend=$build/bench/gpu/backend
 all="async async+ordered cache cache+ordered"
+guard() {
+  local bytes mode native
+  echo "the guard: cudaMalloc + cudaFree, least of three, microseconds"
+  for bytes in 65536 1048576; do
+    printf '  %9s bytes' $bytes
+    for mode in native canary async async+canary; do
+      printf '  %s %.2f' $mode "$(for _ in 1 2 3; do under $mode "$backend" pair $bytes 1; done | sort -n | head -1)"
+    done
+    echo
+  done
+  echo "the guard: wall time of programs that compute, of native, least of three"
+  wall() { local from=$EPOCHREALTIME; under "$@" > /dev/null; echo "$EPOCHREALTIME $from" | awk '{print $1 - $2}'; }
+  least() { for _ in 1 2 3; do wall "$@"; done | sort -n | head -1; }
+  local -a programs=("$build/bench/gpu/sort")
+  python3 -c 'import torch' 2>/dev/null && programs+=("python3 $here/../bench/gpu/training.py 4096 4096 12 60")
+  for program in "${programs[@]}"; do
+    native=$(least native $program)
+    printf '  %s: %.2f s' "${program##*/}" "$native"
+    for mode in canary async+canary; do printf '  %s %s' $mode "$(awk -v a="$(least $mode $program)" -v b="$native" 'BEGIN{printf "%.3f", a/b}')"; done
+    if command -v compute-sanitizer > /dev/null; then
+      printf '  memcheck %s' "$(awk -v a="$(wall native timeout 100 compute-sanitizer $program)" -v b="$native" 'BEGIN{printf "%.1f", a/b}')"
+    fi
+    echo
+  done
+}
+[ "${2:-guard}" = guard ] && guard
+[ "${2:-backend}" = backend ] || exit 0
 row() {  # row TITLE COMMAND...: microseconds natively, and how many times faster
   local title=$1; shift
   local native; native=$(under native "$@")

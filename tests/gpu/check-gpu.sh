@@ -1,11 +1,11 @@
 #!/bin/bash
 # check-gpu.sh BUILD [PARTS [PROGRAMS]]: the same programs and real applications, natively and under the library, on a real
 # GPU. A difference in output or exit status is a failure; so is a log that does not agree with an independent count.
-# PARTS: some of `facts limits frameworks programs`, as one word of an argument; PROGRAMS: names of the programs part.
+# PARTS: some of `facts limits guard frameworks programs`, as one word of an argument; PROGRAMS: names of the programs part.
 set -u
 build=$(cd "${1:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-parts=${2:-facts limits frameworks programs} only=${3:-}
+parts=${2:-facts limits guard frameworks programs} only=${3:-}
 wants() { [[ " $parts " == *" $1 "* ]]; }
 passed=0 failed=0 skipped=0
 pass() { echo "  ok      $1"; passed=$((passed + 1)); }
@@ -20,7 +20,7 @@ has() { python3 -c "import $1" >/dev/null 2>&1; }
 
 facts() {
   local name
-  for name in conformance surface captures first_drivers; do
+  for name in conformance surface captures first_drivers past_the_end; do
     if ! diff <(grep -v '^$' "$here/$name.expected") <("$build/programs/$name") > facts.diff; then
       fail "$name: the driver's answers are not the recorded ones"; head -20 facts.diff
     else pass "$name: the driver's answers are the recorded ones"; fi
@@ -80,6 +80,38 @@ limits() {
   unset XLOG_SIM_DEVICES
 }
 
+# One misuse a program: what the guard says of it, that the program does not notice, and nothing of the same program done right.
+misuse() {  # misuse NAME CANARY QUARANTINE
+  local mode argument native ours found
+  for mode in "$2:XLOG_GUARD=canary" "$3:XLOG_QUARANTINE=256M" "-:XLOG_GUARD=canary XLOG_QUARANTINE=256M XLOG_POISON=alloc,free"; do
+    argument=$([[ $mode == *POISON* ]] && echo correct)
+    native=$("$build/programs/misuse/$1" $argument 2> /dev/null; echo "exit $?")
+    ours=$(env LD_PRELOAD="$build/libxlog.so" ${mode#*:} "$build/programs/misuse/$1" $argument 2> "$1.err"; echo "exit $?")
+    found=$(sed -n 's/^xlog: guard: \([a-z-]*\): .*/\1/p' "$1.err" | paste -sd' ')
+    if [ "${found:--}" = "${mode%%:*}" ] && [ "$ours" = "$native" ] && ! grep -q 'not checked' "$1.err"; then echo right; else
+      echo "$1 $argument, ${mode#*:}: found '${found:--}'"; diff <(echo "$native") <(echo "$ours") | head -4; head -3 "$1.err"
+    fi
+  done
+}
+guard() {
+  local name canary quarantine programs=0
+  while IFS=$'\t' read -r name canary quarantine; do
+    [[ $name == \#* ]] && continue
+    programs=$((programs + 1))
+    misuse "$name" "$canary" "$quarantine" > "$name.misuse" &
+    while [ "$(jobs -r | wc -l)" -ge 8 ]; do wait -n; done
+  done < "$build/programs/misuse.tsv"
+  wait
+  if [ "$(cat ./*.misuse | grep -c '^right$')" = $((programs * 3)) ] && [ $programs -ge 40 ]; then
+    pass "$programs programs with a misuse, and the same done right: found by the guard what the table says, and no more"
+  else fail "programs with a misuse"; cat ./*.misuse | grep -v '^right$' | head -40; fi
+  for mode in XLOG_GUARD=canary "XLOG_GUARD=canary XLOG_BACKEND=async" "XLOG_GUARD=canary:4096 XLOG_QUARANTINE=64M XLOG_POISON=alloc,free"; do
+    if diff <(grep -v '^$' "$here/past_the_end.expected") <(env LD_PRELOAD="$build/libxlog.so" $mode "$build/programs/past_the_end" 2>&1) > past.diff; then
+      pass "past_the_end, $mode: as the driver answers"
+    else fail "past_the_end, $mode"; head -5 past.diff; fi
+  done
+}
+
 frameworks() {
   if has torch; then
     env LD_PRELOAD="$build/libxlog.so" XLOG_LOG="$work/log.torch-train.log/" python3 "$here/apps/torch_train.py" > /dev/null
@@ -121,7 +153,7 @@ programs() {
   passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${k:-0}))
 }
 
-for part in facts limits frameworks programs; do
+for part in facts limits guard frameworks programs; do
   wants $part && $part
 done
 logs

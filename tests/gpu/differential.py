@@ -24,13 +24,17 @@ MODES = {
     "async": {"XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1"},
     "async+ordered": {"XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1", "XLOG_ASYNC_FREE": "ordered"},
     "cache": {"XLOG_BACKEND": "cache"},
+    "canary": {"XLOG_GUARD": "canary"},
 }
 MORE = {
     "log+budget": {"XLOG_LOG": None, "XLOG_BUDGET": "100%", "XLOG_HOST_BUDGET": "4T"},
     "direct+log": {"XLOG_LOG": None, "XLOG_BACKEND": "direct"},
     "async+budget": {"XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1", "XLOG_BUDGET": "100%"},
     "cache+ordered+log": {"XLOG_LOG": None, "XLOG_BACKEND": "cache", "XLOG_ASYNC_FREE": "ordered"},
+    "canary+quarantine": {"XLOG_GUARD": "canary", "XLOG_QUARANTINE": "64M"},
+    "canary+async+log": {"XLOG_LOG": None, "XLOG_GUARD": "canary", "XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1"},
 }
+FINDING = re.compile(r"^xlog: guard: (overflow|use-after-free|double-free|interior-free): .*", re.M)
 TIMES = re.compile(r"(?i)time|msec|\bms\b|\bsec|/s\b|flop|bandwidth|throughput|elapsed")
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 
@@ -71,7 +75,7 @@ def check(kit, folder, name, words, command, expected, where):
         said = native[0][2].splitlines()[-1:] or native[0][1].splitlines()[-1:]
         return None, seconds, "exit %d%s" % (native[0][0], ", " + said[0] if said else "")
     for mode, settings in (dict(MODES, **MORE) if "more" in words else MODES).items():
-        reasons = [row for row in expected if row[0] == name and mode.startswith(row[1])]
+        reasons = [row for row in expected if name.startswith(row[0]) and mode.startswith(row[1])]
         if any(row[2] == "." for row in reasons):
             continue
         extra = dict(where, **settings, LD_PRELOAD=os.path.join(kit, "libxlog.so"))
@@ -88,6 +92,8 @@ def check(kit, folder, name, words, command, expected, where):
         elif lines is not None and lines[0] != lines[1]:
             differing = [(a, b) for a, b in zip(*lines) if a != b] or [("%d lines" % len(lines[0]), "%d lines" % len(lines[1]))]
             problem = "output: %r, natively %r" % differing[0]
+        elif unexpected := [f.group(0) for f in FINDING.finditer(err) if not any(re.search(row[2], f.group(0)) for row in reasons)]:
+            problem = unexpected[0]
         elif os.path.isdir(log):
             verify = subprocess.run([os.path.join(kit, "xlog"), "report", "--verify", log], capture_output=True)
             problem = "" if verify.returncode == 0 else "its log: " + verify.stdout.decode().splitlines()[-1]

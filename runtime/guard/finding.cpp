@@ -1,0 +1,191 @@
+#include "runtime/guard/finding.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/modules.h"
+#include "runtime/base/thread.h"
+
+namespace xlog {
+
+namespace {
+
+using Line = Text<900>;
+
+void put_bytes(TextSink& out, const unsigned char* bytes, unsigned n) noexcept {
+  for (unsigned i = 0; i < n; ++i) {
+    out.put(' ').hex(bytes[i], 2);
+  }
+}
+
+void put_block(TextSink& out, const GuardRecord& block) noexcept {
+  out.put("block 0x").hex(block.ptr).put(", ").decimal(block.bytes).put(" bytes (").put(kind_name(block.kind)).put(", GPU ");
+  out.decimal(static_cast<uint64_t>(block.device)).put(", generation ").decimal(block.generation).put(')');
+}
+
+// The first line, and the message in the log.
+void put_headline(TextSink& out, const Finding& finding) noexcept {
+  const Damage& damage = finding.damage;
+  out.put(finding_name(finding.kind)).put(": ");
+  switch (finding.kind) {
+    case FindingKind::overflow:
+      out.decimal(damage.count).put(damage.count == 1 ? " byte" : " bytes").put(" written past the end of ");
+      break;
+    case FindingKind::use_after_free:
+      out.decimal(damage.count).put(damage.count == 1 ? " byte" : " bytes").put(" written after the free of ");
+      break;
+    case FindingKind::double_free:
+      out.put("second free of ");
+      break;
+    case FindingKind::interior_free:
+      out.put("free of 0x").hex(finding.freed_ptr).put(", offset ").decimal(finding.freed_ptr - finding.block->ptr).put(" of ");
+      break;
+  }
+  put_block(out, *finding.block);
+}
+
+void say_damage(const Finding& finding) noexcept {
+  const Damage& damage = finding.damage;
+  if (damage.count == 0) {
+    return;
+  }
+  Line line;
+  bool past = finding.kind == FindingKind::overflow;
+  size_t reach = damage.last - damage.first + 1;
+  unsigned shown = reach < damage.shown ? static_cast<unsigned>(reach) : damage.shown;
+  line.put("guard:   bytes ").put(past ? "+" : "").decimal(damage.first).put(" to ").put(past ? "+" : "").decimal(damage.last);
+  line.put(past ? " behind the end: found" : " of the block: found");
+  put_bytes(line, damage.found, shown);
+  line.put(", written by the guard:");
+  put_bytes(line, damage.expected, shown);
+  say(line.view());
+}
+
+void say_stack(std::string_view what, const GuardStack& stack) noexcept {
+  if (stack.thread == 0) {
+    return;
+  }
+  Line head;
+  head.put("guard:   ").put(what).put(" by thread ").decimal(stack.thread).put(stack.depth == 0 ? " (no stack)" : ":");
+  say(head.view());
+  for (uint32_t i = 0; i < stack.depth; ++i) {
+    ModuleAddress where;
+    describe_address(stack.frames[i], where);
+    Line line;
+    line.put("guard:     #").decimal(i).put(' ').put(where.path.view()).put("+0x").hex(where.offset);
+    say(line.view());
+  }
+}
+
+void say_neighbours(const GuardRecord& block, GuardRecords& records) noexcept {
+  Line below;
+  Line above;
+  uint64_t highest = 0;
+  uint64_t lowest = UINT64_MAX;
+  records.each_live([&](const GuardRecord& each) {
+    if (each.ptr < block.ptr && each.ptr > highest) {
+      highest = each.ptr;
+      below.clear();
+      below.put("guard:   next below: ");
+      put_block(below, each);
+      below.put(", ends ").decimal(block.ptr - each.ptr - each.bytes).put(" bytes before it");
+    }
+    if (each.ptr > block.ptr && each.ptr < lowest) {
+      lowest = each.ptr;
+      above.clear();
+      above.put("guard:   next above: ");
+      put_block(above, each);
+      above.put(", begins ").decimal(each.ptr - block.ptr - block.bytes).put(" bytes behind its end");
+    }
+  });
+  for (const Line* each : {&below, &above}) {
+    if (each->size() != 0) {
+      say(each->view());
+    }
+  }
+}
+
+void say_found_by(const Finding& finding) noexcept {
+  Line line;
+  line.put("guard:   found by ").put(finding.found_by).put(" in thread ").decimal(thread_id());
+  if (finding.damage.count != 0) {
+    uint64_t clean = finding.block->clean_time;
+    line.put("; last seen clean: ");
+    if (clean == 0) {
+      line.put("when it was written");
+    } else {
+      line.decimal((steady_time() - clean) / 1'000'000).put(" ms ago");
+    }
+  }
+  say(line.view());
+}
+
+}  // namespace
+
+std::string_view finding_name(FindingKind kind) noexcept {
+  constexpr std::string_view kNames[] = {"overflow", "use-after-free", "double-free", "interior-free"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+void FindingReporter::report(const Finding& finding, GuardRecords& records) noexcept {
+  uint32_t number = findings_.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kMost) {
+    return;
+  }
+  {
+    LockGuard guard(lock_);  // one report at a time, so that its lines stay together
+    Line head;
+    head.put("guard: ");
+    put_headline(head, finding);
+    say(head.view());
+    say_damage(finding);
+    say_found_by(finding);
+    say_stack("allocated", finding.block->allocated);
+    say_stack("freed", finding.block->freed);
+    say_stack("passed", finding.passed);
+    say_neighbours(*finding.block, records);
+  }
+  if (log_ != nullptr) {
+    Text<kMostMessage> message;
+    put_headline(message, finding);
+    Event event;
+    event.action = action::finding;
+    event.ptr = finding.block->ptr;
+    event.bytes = finding.block->bytes;
+    event.device = static_cast<uint64_t>(finding.block->device);
+    event.generation = finding.block->generation;
+    event.kind = kind_name(finding.block->kind);
+    event.api = finding.found_by;
+    event.result = finding_name(finding.kind);
+    event.message = message.view();
+    event.stack_id = log_->stack_id(finding.block->allocated.frames, finding.block->allocated.depth);
+    log_->record(event);
+  }
+  if (aborts_) {
+    say("guard: XLOG_GUARD_ACTION=abort");
+    abort();
+  }
+}
+
+void FindingReporter::summarize() noexcept {
+  uint32_t findings = findings_.load(std::memory_order_relaxed);
+  uint64_t unchecked = unchecked_.load(std::memory_order_relaxed);
+  uint64_t unguarded = unguarded_.load(std::memory_order_relaxed);
+  if (findings + unchecked + unguarded == 0) {
+    return;
+  }
+  Line line;
+  line.put("guard: ").decimal(findings).put(" findings");
+  if (findings > kMost) {
+    line.put(" (the first ").decimal(kMost).put(" are told)");
+  }
+  if (unguarded != 0) {
+    line.put("; ").decimal(unguarded).put(" blocks without a zone (XLOG_GUARD_MAX, or no memory for one)");
+  }
+  if (unchecked != 0) {
+    line.put("; ").decimal(unchecked).put(" frees not checked (a capture was under way, or too many at once)");
+  }
+  say(line.view());
+}
+
+}  // namespace xlog

@@ -1,0 +1,71 @@
+// What the guard knows of a block beside the block itself: its zone, and who made and freed it. From the allocation until
+// some time after the free, so that a second free can be told from the first.
+#pragma once
+
+#include "runtime/base/lock.h"
+#include "runtime/resource/block.h"
+#include "runtime/resource/slab.h"
+
+namespace xlog {
+
+inline constexpr size_t kGuardFrames = 24;
+
+struct GuardStack {
+  uint32_t thread;  // kernel's id; 0: nobody yet
+  uint32_t depth;
+  uintptr_t frames[kGuardFrames];
+
+  void take(const void* caller) noexcept;
+};
+
+struct GuardRecord {
+  uint64_t ptr;
+  size_t bytes;  // as requested: the zone begins behind them
+  size_t zone;   // bytes that are checked; 0: none
+  uint64_t seed;
+  uint64_t generation;
+  CUcontext context;
+  Kind kind;
+  int16_t device;
+  bool written;         // the zone holds its pattern, or will before anything that looks at it
+  bool ordered;         // written in the order of a stream of the program's
+  uint64_t clean_time;  // steady time of the last look that found nothing; 0: none since the allocation
+  GuardStack allocated;
+  GuardStack freed;
+  GuardRecord* next;  // in the list of the live, in the slab
+  GuardRecord* previous;
+};
+
+// The records of live blocks, for checks of all of them and for neighbours; and of the blocks freed last. Thread-safe.
+class GuardRecords {
+ public:
+  GuardRecord* make() noexcept { return slab_.get(); }
+  void drop(GuardRecord* record) noexcept { slab_.put(record); }
+
+  void add_live(GuardRecord& record) noexcept;
+  // Waits for a visit that is under way: a visited block is not freed meanwhile.
+  void remove_live(GuardRecord& record) noexcept;
+  template <class Visit>
+  void each_live(Visit visit) noexcept {
+    LockGuard guard(lock_);
+    for (GuardRecord* each = live_; each != nullptr; each = each->next) {
+      visit(*each);
+    }
+  }
+
+  // The block is free. Its record is kept until kRemembered others were freed after it.
+  void remember(GuardRecord* record) noexcept;
+  // A copy of the youngest that was freed at `ptr`; false when none is remembered.
+  bool find_freed(uint64_t ptr, GuardRecord& out) noexcept;
+
+ private:
+  static constexpr size_t kRemembered = 1024;
+  Lock lock_{};
+  GuardRecord* live_ = nullptr;
+  Lock freed_lock_{};
+  size_t next_freed_ = 0;
+  GuardRecord* freed_[kRemembered] = {};
+  Slab<GuardRecord> slab_;
+};
+
+}  // namespace xlog

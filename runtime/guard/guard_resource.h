@@ -1,0 +1,93 @@
+// The guard of one GPU's blocks: a zone behind each block that is checked when it is freed, fills of new and of freed memory,
+// and a quarantine of freed blocks. Above the budget, so that its bytes are charged; below the log, so that the log shows
+// what the program asked for. A block that cannot be guarded is made as without it: the guard refuses nothing.
+#pragma once
+
+#include "runtime/base/diagnostics.h"
+#include "runtime/guard/guard_settings.h"
+#include "runtime/guard/ordered_checks.h"
+#include "runtime/guard/quarantine.h"
+#include "runtime/resource/resource_adaptor.h"
+
+namespace xlog {
+
+class GuardResource final : public ResourceAdaptor {
+ public:
+  GuardResource(DeviceMemoryResource& inner, const DriverApi& driver, CaptureGate& gate, const GuardSettings& settings,
+                GuardRecords& records, FindingReporter& reporter) noexcept
+      : ResourceAdaptor(inner),
+        driver_(driver),
+        gate_(gate),
+        settings_(settings),
+        records_(records),
+        reporter_(reporter),
+        memory_(driver, gate),
+        ordered_(driver, memory_, records, reporter, settings.zone) {}
+
+  using ResourceAdaptor::allocate, ResourceAdaptor::deallocate;
+  Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
+  Status deallocate(DeviceBlock& block, const FreeRequest& request) noexcept override;
+
+  // All live blocks of this GPU whose zone is known to be written, and at exit all that is held, as they are now: nothing of the
+  // program's is waited for.
+  void check_all(std::string_view found_by, bool at_exit) noexcept;
+
+  // A context ends: before the driver's call (`alive`) or after it. Then each block, and at last the context.
+  template <class Gone>  // gone(DeviceBlock&): a block of the quarantine went with its context
+  void begin_context_end(CUcontext context, bool alive, std::string_view api, Gone gone) noexcept {
+    DeviceBlock block;
+    prepare_context_end(context, alive);
+    while (quarantine_.take_of(context, block)) {
+      if (alive) {
+        release(block, api);
+      } else {
+        quarantine_.gone(block.ptr);
+        gone(block);
+      }
+    }
+  }
+  // An event over a green context does not cover what may use its memory: its blocks are left alone.
+  void refuse_context(CUcontext context) noexcept { memory_.refuse_context(context); }
+  void check_ending(const DeviceBlock& block, std::string_view api) noexcept;
+  void finish_context_end(CUcontext context) noexcept { memory_.context_ended(context); }
+  // The block ended without a deallocate: it is again what the resource below made.
+  void forget(DeviceBlock& block) noexcept;
+
+  // No call of ours is made any more: what is freed from here on was checked before, or is not.
+  void begin_exit() noexcept { exiting_.store(true, std::memory_order_relaxed); }
+  // The program has freed this block, and the driver does not know.
+  bool holds(CUdeviceptr base) noexcept { return quarantine_.holds(base); }
+  bool find_leaving(CUdeviceptr ptr, GuardRecord& out) noexcept { return quarantine_.find(ptr, out) || ordered_.find(ptr, out); }
+  // What the driver counts as used although the program has freed it.
+  [[nodiscard]] uint64_t held_bytes() const noexcept { return quarantine_.bytes(); }
+
+ private:
+  [[nodiscard]] bool takes(const AllocationRequest& request) const noexcept;
+  Status allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept;
+  void arm(const AllocationRequest& request, DeviceBlock& block) noexcept;
+  bool check_zone(GuardRecord& record, std::string_view found_by) noexcept;
+  Status free_below(DeviceBlock& block, const FreeRequest& request) noexcept;
+  Status free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept;
+  Status free_now(DeviceBlock& block, const FreeRequest& request) noexcept;
+  bool hold_back(DeviceBlock& block) noexcept;
+  void look_at_held(DeviceBlock& block, std::string_view found_by) noexcept;
+  void release(DeviceBlock& block, std::string_view api) noexcept;
+  bool relieve() noexcept;
+  void shrink(uint64_t most) noexcept;
+  void prepare_context_end(CUcontext context, bool alive) noexcept;
+  [[nodiscard]] bool is_exiting() const noexcept { return exiting_.load(std::memory_order_relaxed); }
+
+  const DriverApi& driver_;
+  CaptureGate& gate_;
+  const GuardSettings settings_;
+  GuardRecords& records_;
+  FindingReporter& reporter_;
+  GuardMemory memory_;
+  OrderedChecks ordered_;
+  Quarantine quarantine_;
+  Once out_of_memory_{};
+  std::atomic<bool> exiting_{false};
+  std::atomic<uint64_t> extra_{0};  // what the driver takes for zones
+};
+
+}  // namespace xlog

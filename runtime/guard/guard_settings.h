@@ -1,0 +1,17 @@
+// What of the guard is switched on. The guard needs nothing else of the options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace xlog {
+
+struct GuardSettings {
+  size_t zone = 0;  // bytes behind each block; 0: none
+  bool poison_alloc = false;
+  bool poison_free = false;
+  uint64_t quarantine = 0;           // bytes of freed blocks that are held back
+  uint64_t most_extra = UINT64_MAX;  // bytes that zones may take of the GPU
+};
+
+}  // namespace xlog

@@ -1,0 +1,56 @@
+// Zones of blocks that are freed in the order of a stream: a copy of the zone is put into the stream before the free, and
+// looked at when it has arrived. Thread-safe.
+#pragma once
+
+#include "runtime/guard/finding.h"
+#include "runtime/guard/guard_memory.h"
+
+namespace xlog {
+
+class OrderedChecks {
+ private:
+  enum class State : uint8_t { free, filling, waiting, looking };
+
+ public:
+  OrderedChecks(const DriverApi& driver, GuardMemory& memory, GuardRecords& records, FindingReporter& reporter, size_t zone) noexcept
+      : driver_(driver), memory_(memory), records_(records), reporter_(reporter), zone_(zone) {}
+
+  struct Slot {
+    std::atomic<State> state;
+    GuardRecord* record;
+    CUcontext context;
+    CUevent event;
+    std::string_view api;
+  };
+  // Before the free. nullptr: nothing was put into the stream.
+  Slot* begin(GuardRecord& record, const StreamArg& stream, std::string_view api) noexcept;
+  // The free was accepted: the record is this object's. Or refused: the record is the caller's.
+  void commit(Slot& slot, GuardRecord& record) noexcept;
+  void cancel(Slot& slot) noexcept;
+  // The block that is being freed at `ptr`; false when there is none.
+  bool find(CUdeviceptr ptr, GuardRecord& out) noexcept;
+  // Looks at what has arrived; or at all of a context that is about to end, waiting for it.
+  void settle() noexcept;
+  void settle_all(CUcontext context) noexcept;
+
+ private:
+  static constexpr size_t kSlots = 128;
+
+  Slot* take() noexcept;
+  unsigned char* evidence(const Slot& slot) noexcept;
+  bool has_pinned() noexcept;
+  void look(Slot& slot) noexcept;
+
+  const DriverApi& driver_;
+  GuardMemory& memory_;
+  GuardRecords& records_;
+  FindingReporter& reporter_;
+  const size_t zone_;
+  Lock lock_{};
+  std::atomic<unsigned char*> pinned_{nullptr};
+  bool none_ = false;  // no pinned memory could be had
+  std::atomic<uint32_t> waiting_{0};
+  Slot slots_[kSlots] = {};
+};
+
+}  // namespace xlog

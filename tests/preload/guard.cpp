@@ -1,0 +1,247 @@
+// The guard in real processes: what it finds in programs that misuse memory, and that no program notices it.
+#include <boost/test/unit_test.hpp>
+
+#include <regex>
+#include <sstream>
+
+#include "support/process.h"
+#include "tools/analysis.h"
+#include "tools/report.h"
+
+using namespace xlog;
+using namespace xlog::test;
+
+namespace {
+
+struct Misuse {
+  std::string name, canary, quarantine;
+};
+
+std::vector<Misuse> misuses() {
+  std::vector<Misuse> all;
+  std::istringstream table(slurp("tests/programs/misuse.tsv"));
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    Misuse each;
+    if (line[0] != '#' && std::getline(fields, each.name, '\t') && std::getline(fields, each.canary, '\t')) {
+      std::getline(fields, each.quarantine, '\t');
+      all.push_back(each);
+    }
+  }
+  return all;
+}
+
+// Names of the findings on stderr, in order; `-` for none.
+std::string findings(const std::string& err) {
+  static const std::regex kFinding("(^|\n)xlog: guard: ([a-z-]+): ");
+  std::string names;
+  for (std::sregex_iterator it(err.begin(), err.end(), kFinding), end; it != end; ++it) {
+    names += (names.empty() ? "" : " ") + (*it)[2].str();
+  }
+  return names.empty() ? "-" : names;
+}
+
+Outcome misuse(const std::string& name, const Environment& with) { return run_with_library({program("misuse/" + name)}, with); }
+
+std::string without_line(const std::string& text, const std::string& start) {
+  std::string out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    out += line.starts_with(start) ? "" : line + '\n';
+  }
+  return out;
+}
+
+const Environment kAll = {{"XLOG_GUARD", "canary:64"}, {"XLOG_QUARANTINE", "64M"}, {"XLOG_POISON", "alloc,free"}};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_the_table_says_is_found_and_the_program_does_not_notice) {
+  std::vector<Misuse> all = misuses();
+  BOOST_TEST(all.size() >= 40);
+  for (const Misuse& each : all) {
+    BOOST_TEST_CONTEXT(each.name) {
+      Outcome native = run({program("misuse/" + each.name)});
+      for (const auto& [with, expected] :
+           {std::pair{Environment{{"XLOG_GUARD", "canary"}}, each.canary},
+            {Environment{{"XLOG_QUARANTINE", "256M"}}, each.quarantine},
+            {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "async"}}, each.canary},
+            {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "cache"}, {"XLOG_BUDGET", "1G"}}, each.canary}}) {
+        Outcome guarded = misuse(each.name, with);
+        BOOST_TEST(findings(guarded.err) == expected);
+        BOOST_TEST(guarded.err.find("not checked") == guarded.err.npos);
+        BOOST_TEST(guarded.out == native.out);
+        BOOST_TEST(guarded.status == native.status);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_same_programs_done_right_give_no_finding) {
+  for (const Misuse& each : misuses()) {
+    BOOST_TEST_CONTEXT(each.name) {
+      std::vector<std::string> command = {program("misuse/" + each.name), "correct"};
+      Outcome native = run(command);
+      Outcome guarded = run_with_library(command, kAll);
+      BOOST_TEST(guarded.err == "");
+      BOOST_TEST(guarded.out == native.out);
+      BOOST_TEST(guarded.status == native.status);
+    }
+  }
+}
+
+// What the driver says at the end of a block, to the byte (C09).
+BOOST_AUTO_TEST_CASE(addresses_copies_and_sets_at_the_end_are_as_without_it) {
+  const std::string native = slurp("tests/gpu/past_the_end.expected");
+  BOOST_TEST(run({program("past_the_end")}).out == native);
+  for (const Environment& with :
+       {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "canary:4096"}, {"XLOG_BACKEND", "async"}},
+        Environment{{"XLOG_GUARD", "canary:16"}, {"XLOG_BACKEND", "cache"}}, kAll}) {
+    Outcome guarded = run_with_library({program("past_the_end")}, with);
+    BOOST_TEST(guarded.out == native);
+    BOOST_TEST(guarded.err == "");
+  }
+}
+
+// Deliberate errors, captures beside everything, frees of what is no block (C04, C05, C10).
+BOOST_AUTO_TEST_CASE(answers_are_as_without_it) {
+  for (const char* name : {"conformance", "captures", "surface", "schedules", "ordered", "resolver", "threads", "exit_calls", "freed"}) {
+    BOOST_TEST_CONTEXT(name) {
+      const std::string one = "1000 x 1B consumes";  // zones take memory
+      std::string native = without_line(run({program(name)}).out, one);
+      for (const Environment& with :
+           {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "canary"}, {"XLOG_QUARANTINE", "64M"}}}) {
+        BOOST_TEST(without_line(run_with_library({program(name)}, with).out, one) == native);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_finding_says_what_where_and_who) {
+  std::string err = misuse("overflow_4_of_1000", {{"XLOG_GUARD", "canary"}}).err;
+  static const std::regex kText(
+      "xlog: guard: overflow: 4 bytes written past the end of block 0x[0-9a-f]+, 1000 bytes \\(plain, GPU 0, generation [0-9]+\\)\n"
+      "xlog: guard:   bytes \\+0 to \\+3 behind the end: found 5a 5a 5a 5a, written by the guard:( [0-9a-f]{2}){4}\n"
+      "xlog: guard:   found by cuMemFree_v2 in thread [0-9]+; last seen clean: when it was written\n"
+      "xlog: guard:   allocated by thread [0-9]+:\n"
+      "(xlog: guard:     #[0-9]+ .*overflow_4_of_1000\\+0x[0-9a-f]+\n)+"
+      "(xlog: guard:     #[0-9]+ .*\n)+"
+      "xlog: guard:   freed by thread [0-9]+:\n"
+      "(xlog: guard:     #[0-9]+ .*\n)+"
+      "xlog: guard: 1 findings\n");
+  BOOST_TEST(std::regex_match(err, kText), err);
+  err = misuse("overflow_last_of_zone", {{"XLOG_GUARD", "canary"}}).err;
+  BOOST_TEST(err.find("bytes +255 to +255 behind the end: found 5a,") != err.npos);
+  err = misuse("use_after_free_write", {{"XLOG_QUARANTINE", "1M"}}).err;
+  BOOST_TEST(err.find("bytes 10 to 13 of the block: found 5a 5a 5a 5a, written by the guard: db db db db\n") != err.npos, err);
+  BOOST_TEST(err.find("freed by thread") != err.npos);
+  err = misuse("double_free", {{"XLOG_GUARD", "canary"}}).err;
+  BOOST_TEST(err.find("freed by thread") < err.find("passed by thread"));
+  err = misuse("free_interior", {{"XLOG_GUARD", "canary"}}).err;
+  BOOST_TEST(std::regex_search(err, std::regex("interior-free: free of 0x[0-9a-f]+, offset 256 of block")));
+}
+
+BOOST_AUTO_TEST_CASE(findings_stand_in_the_log_and_first_in_the_report) {
+  TempFolder folder;
+  misuse("overflow_twice", {{"XLOG_GUARD", "canary"}, {"XLOG_LOG", folder / "x.csv"}});
+  std::vector<Row> rows = rows_of(log_in(folder));
+  BOOST_TEST(count(rows, "action", "finding") == 2);
+  BOOST_TEST(count(rows, "result", "overflow") == 2);
+  BOOST_TEST(count(rows, "bytes", "1000") == 3);  // as the program asked: allocate, deallocate, finding
+  std::vector<std::string> problems;
+  tools::Report report = tools::analyse(tools::find_logs({log_in(folder)}, problems), {});
+  BOOST_TEST(report.contradiction_count == 0);
+  BOOST_TEST(report.gpus.at(0).live == 0);
+  BOOST_REQUIRE(report.findings.size() == 2);
+  std::string text = tools::report_text(report, {});
+  BOOST_TEST(text.starts_with("The guard found 2 misuses of memory. "));
+  BOOST_TEST(text.find("overflow_twice.cpp:1") != text.npos);
+}
+
+BOOST_AUTO_TEST_CASE(abort_ends_the_program_at_the_first_finding) {
+  Outcome ended = misuse("overflow_twice", {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_ACTION", "abort"}});
+  BOOST_TEST(ended.status == 128 + 6);
+  BOOST_TEST(findings(ended.err) == "overflow");
+}
+
+BOOST_AUTO_TEST_CASE(what_lives_at_the_end_is_checked_unless_only_frees_are) {
+  BOOST_TEST(findings(misuse("overflow_never_freed", {{"XLOG_GUARD", "canary"}}).err) == "overflow");
+  BOOST_TEST(misuse("overflow_never_freed", {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "free"}}).err == "");
+}
+
+// A block that fits without a zone is made without one; so is one beyond what zones may take. Both are counted.
+BOOST_AUTO_TEST_CASE(a_zone_never_costs_a_block) {
+  Outcome tight = misuse("overflow_1_of_1mib", {{"XLOG_GUARD", "canary"}, {"XLOG_BUDGET", "1M"}});
+  BOOST_TEST(tight.out == run({program("misuse/overflow_1_of_1mib")}).out);
+  BOOST_TEST(tight.err == "xlog: guard: 0 findings; 1 blocks without a zone (XLOG_GUARD_MAX, or no memory for one)\n");
+  Outcome bounded = misuse("overflow_among_many", {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_MAX", "512K"}});
+  BOOST_TEST(findings(bounded.err) == "-");  // the block is the 1235th, and a zone adds 512 bytes to each
+  BOOST_TEST(bounded.err.find("976 blocks without a zone") != bounded.err.npos, bounded.err);
+}
+
+BOOST_AUTO_TEST_CASE(zones_are_charged_to_the_limit) {
+  auto left = [](Environment with) {
+    with["XLOG_BUDGET"] = "1G";
+    const std::string start = "with it: r 0 free ";
+    std::string out = run_with_library({program("info")}, with).out;
+    return std::stoull(out.substr(out.find(start) + start.size()));
+  };
+  BOOST_TEST(left({}) == left({{"XLOG_GUARD", "canary:4096"}}) + 4096);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_of_a_limit_is_as_without_it) {
+  Environment with = {{"XLOG_BUDGET", "64M"}, {"XLOG_HOST_BUDGET", "64M"}};
+  for (const char* backend : {"native", "async", "cache"}) {
+    with["XLOG_BACKEND"] = backend;
+    std::string books = run_with_library({program("guard_books")}, with).out;
+    BOOST_TEST(books.find("reset: 0, left 67108864 of 67108864\n") != books.npos);
+    Environment guarded = kAll;
+    guarded.insert(with.begin(), with.end());
+    BOOST_TEST(run_with_library({program("guard_books")}, guarded).out == books);
+    guarded.erase("XLOG_POISON");
+    std::string kinds = run_with_library({program("kinds"), "100"}, with).out;
+    BOOST_TEST(run_with_library({program("kinds"), "100"}, guarded).out == kinds);
+    guarded.erase("XLOG_QUARANTINE");
+    guarded["XLOG_GUARD_MAX"] = "4M";  // zones that were given back count no longer
+    Outcome bounded = run_with_library({program("kinds"), "100"}, guarded);
+    BOOST_TEST(bounded.out == kinds);
+    BOOST_TEST(run_with_library({program("kinds"), "200"}, guarded).err == bounded.err);
+  }
+}
+
+// What a stream has not come to has no zone yet.
+BOOST_AUTO_TEST_CASE(no_finding_where_a_stream_waits) {
+  Outcome native = run({program("late_zone")});
+  Outcome guarded = run_with_library({program("late_zone")}, {{"XLOG_GUARD", "canary"}});
+  BOOST_TEST(guarded.out == native.out);
+  BOOST_TEST(guarded.err == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_quarantine_is_bounded) {
+  std::string err = misuse("use_after_free_then_more_frees", {{"XLOG_QUARANTINE", "256M"}}).err;
+  BOOST_TEST(err.find("found by leaving the quarantine") != err.npos);
+  err = misuse("use_after_free_then_more_frees", {{"XLOG_QUARANTINE", "512M"}}).err;
+  BOOST_TEST(err.find("found by the check at exit") != err.npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_check_that_cannot_be_read_starts_nothing) {
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"XLOG_GUARD", "canary:8"},
+                                                                      {"XLOG_GUARD", "canary:5000"},
+                                                                      {"XLOG_GUARD", "fence"},
+                                                                      {"XLOG_GUARD_CHECK", "never"},
+                                                                      {"XLOG_POISON", "alloc,"},
+                                                                      {"XLOG_QUARANTINE", "lots"},
+                                                                      {"XLOG_GUARD_ACTION", "shrug"},
+                                                                      {"XLOG_GUARD_MAX", "-1"}}) {
+    Outcome refused = misuse("overflow_1_of_1", {{name, value}});
+    BOOST_TEST(refused.status == 3);
+    BOOST_TEST(refused.err.find(name + "=" + value) != refused.err.npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_for_want_of_memory_looks_at_all_zones) {
+  std::string err =
+      misuse("overflow_then_out_of_memory", {{"XLOG_GUARD", "canary"}, {"XLOG_BUDGET", "1M"}, {"XLOG_GUARD_CHECK", "free"}}).err;
+  BOOST_TEST(findings(err) == "overflow");
+  BOOST_TEST(err.find("found by the first refusal for want of memory") != err.npos);
+}
