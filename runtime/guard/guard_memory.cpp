@@ -65,23 +65,37 @@ bool GuardMemory::read(CUcontext context, CUdeviceptr from, unsigned char* out, 
          driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
 }
 
+template <class Call>
+bool GuardMemory::in_order(const StreamArg& stream, Call call) noexcept {
+  CaptureGate::Section section(gate_);
+  if (!stream.is_legacy()) {
+    section.leave();
+  } else if (!section.is_open()) {
+    return false;
+  }
+  return call();
+}
+
 bool GuardMemory::write_zone(const GuardRecord& record, const StreamArg& stream) noexcept {
   auto call = stream.per_thread_abi ? driver_.cuMemcpyHtoDAsync_v2_ptsz : driver_.cuMemcpyHtoDAsync_v2;
-  return call != nullptr && each_part(record, [&](size_t at, const unsigned char* bytes, size_t n) noexcept {
-           return call(record.ptr + record.bytes + at, bytes, n, stream.handle);
+  return call != nullptr && in_order(stream, [&]() noexcept {
+           return each_part(record, [&](size_t at, const unsigned char* bytes, size_t n) noexcept {
+             return call(record.ptr + record.bytes + at, bytes, n, stream.handle);
+           });
          });
 }
 
 bool GuardMemory::fill(const StreamArg& stream, CUdeviceptr ptr, size_t bytes, unsigned char value) noexcept {
   auto call = stream.per_thread_abi ? driver_.cuMemsetD8Async_ptsz : driver_.cuMemsetD8Async;
-  return call != nullptr && call(ptr, value, bytes, stream.handle) == CUDA_SUCCESS;
+  return call != nullptr && in_order(stream, [&]() noexcept { return call(ptr, value, bytes, stream.handle) == CUDA_SUCCESS; });
 }
 
 bool GuardMemory::read(const StreamArg& stream, CUdeviceptr from, void* pinned, size_t n, CUevent event) noexcept {
   auto copy = stream.per_thread_abi ? driver_.cuMemcpyDtoHAsync_v2_ptsz : driver_.cuMemcpyDtoHAsync_v2;
   auto record = stream.per_thread_abi ? driver_.cuEventRecord_ptsz : driver_.cuEventRecord;
-  return copy != nullptr && record != nullptr && copy(pinned, from, n, stream.handle) == CUDA_SUCCESS &&
-         record(event, stream.handle) == CUDA_SUCCESS;
+  return copy != nullptr && record != nullptr && in_order(stream, [&]() noexcept {
+           return copy(pinned, from, n, stream.handle) == CUDA_SUCCESS && record(event, stream.handle) == CUDA_SUCCESS;
+         });
 }
 
 CUevent GuardMemory::take_event(const StreamArg& stream, CUcontext& context) noexcept {

@@ -10,7 +10,7 @@ namespace xlog {
 
 class GuardMemory final : private ContextWork::Client {
  public:
-  GuardMemory(const DriverApi& driver, CaptureGate& gate) noexcept : driver_(driver), work_(driver, gate, *this) {}
+  GuardMemory(const DriverApi& driver, CaptureGate& gate) noexcept : driver_(driver), gate_(gate), work_(driver, gate, *this) {}
 
   // Waits for all work of the context, as cuMemFree does. False: it could not (a capture is under way, the context failed,
   // the driver has no event over a context), so what is read may still be written to.
@@ -22,7 +22,8 @@ class GuardMemory final : private ContextWork::Client {
   bool fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept;
   bool read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept;
 
-  // In the order of the program's stream.
+  // In the order of the program's stream. Not in the legacy stream while anything captures: work there beside a capture of a
+  // blocking stream is refused (906) and loses the capture.
   bool write_zone(const GuardRecord& record, const StreamArg& stream) noexcept;
   bool fill(const StreamArg& stream, CUdeviceptr ptr, size_t bytes, unsigned char value) noexcept;
   // Into pinned memory, and an event behind it.
@@ -37,7 +38,11 @@ class GuardMemory final : private ContextWork::Client {
  private:
   void work_is_done(ContextLane&, void*) noexcept override {}
 
+  template <class Call>
+  bool in_order(const StreamArg& stream, Call call) noexcept;
+
   const DriverApi& driver_;
+  CaptureGate& gate_;
   ContextWork work_;
 };
 

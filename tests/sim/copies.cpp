@@ -33,6 +33,13 @@ CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wa
   if (stream == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
+  // Work in the legacy stream beside a capture of a blocking stream of the context.
+  for (Stream* each : all_streams(*stream->context)) {
+    if (stream == stream->context->legacy.get() && each->blocking && each->capture != nullptr) {
+      each->capture->invalidated = true;
+      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+  }
   if (stream->capture != nullptr) {
     stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEMCPY}));
     return CUDA_SUCCESS;
