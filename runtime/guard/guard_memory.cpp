@@ -58,6 +58,14 @@ bool GuardMemory::fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigne
          (!wait || driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS);
 }
 
+void GuardMemory::finish_writes(CUcontext context) noexcept {
+  RelaxedCapture relaxed(driver_);
+  ContextLanes::Use lane = work_.lanes().find(context);
+  if (lane && driver_.cuStreamQuery(lane->stream) == CUDA_ERROR_NOT_READY) {
+    driver_.cuStreamSynchronize(lane->stream);
+  }
+}
+
 bool GuardMemory::read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept {
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);

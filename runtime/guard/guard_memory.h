@@ -20,6 +20,8 @@ class GuardMemory final : private ContextWork::Client {
   // fraction of a millisecond at most.
   bool write_zone(const GuardRecord& record) noexcept;
   bool fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept;
+  // What was written so is there: before a free that is not ordered behind it, or the write could land in another block.
+  void finish_writes(CUcontext context) noexcept;
   bool read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept;
 
   // In the order of the program's stream. Not in the legacy stream while anything captures: work there beside a capture of a

@@ -140,6 +140,9 @@ Status GuardResource::free_below(DeviceBlock& block, const FreeRequest& request)
 
 Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept {
   GuardRecord& record = *block.guard;
+  if (!record.ordered) {
+    memory_.finish_writes(record.context);
+  }
   OrderedChecks::Slot* check = record.zone != 0 ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
   if (check == nullptr && record.written) {
     reporter_.count_unchecked();
@@ -163,6 +166,9 @@ Status GuardResource::free_now(DeviceBlock& block, const FreeRequest& request) n
   CurrentContext current(driver_, block.context);
   bool quiet = current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context);
   bool checked = quiet && check_zone(record, request.api);
+  if (!checked) {
+    memory_.finish_writes(record.context);
+  }
   if (checked && settings_.quarantine >= block.taken && !block.shared && hold_back(block)) {
     return {};
   }

@@ -216,6 +216,21 @@ BOOST_AUTO_TEST_CASE(what_is_left_of_a_limit_is_as_without_it) {
   }
 }
 
+// Random programs; the second time the copy of a zone's pattern is not seen to be done, as where the GPU's engines are taken.
+BOOST_AUTO_TEST_CASE(random_programs_and_late_zones) {
+  std::vector<std::string> command = {program("schedules"), "200"};
+  Outcome native = run(command);
+  BOOST_TEST(native.status == 0);
+  for (const char* fault : {"", "cuStreamQuery:1+:600"}) {
+    for (const char* quarantine : {"0B", "16M"}) {
+      Outcome guarded = run_with_library(command, {{"XLOG_GUARD", "canary"}, {"XLOG_QUARANTINE", quarantine}, {"XLOG_SIM_FAIL", fault}});
+      BOOST_TEST(guarded.out == native.out);
+      BOOST_TEST(guarded.status == 0);
+      BOOST_TEST(findings(guarded.err) == "-");
+    }
+  }
+}
+
 // C04: work of ours in the legacy stream would lose the capture.
 BOOST_AUTO_TEST_CASE(no_work_in_the_legacy_stream_beside_a_capture) {
   std::string native = run({program("legacy_beside_capture")}).out;
