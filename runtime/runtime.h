@@ -132,9 +132,9 @@ class Runtime {
   void primary_released(CUdevice device, std::string_view api) noexcept;
   void primary_retained(CUdevice device, CUcontext context) noexcept { devices_.primary_retained(device, context); }
   CUcontext primary(CUdevice device) noexcept { return devices_.primary(device); }
-  // The driver refuses to destroy such a context: it ends by a release or a reset.
   // The first cuCtxCreate made a context.
   void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
+  // The driver refuses to destroy such a context: it ends by a release or a reset.
   bool is_primary(CUcontext context) noexcept { return devices_.is_primary(context); }
   void stream_destroyed(CUstream stream) noexcept;
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;

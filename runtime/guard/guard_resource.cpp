@@ -103,18 +103,25 @@ Status GuardResource::allocate(const AllocationRequest& request, DeviceBlock& ou
   return status;
 }
 
-bool GuardResource::check_zone(GuardRecord& record, std::string_view found_by) noexcept {
-  if (!record.written) {
-    return true;
-  }
-  Finding finding;
-  unsigned char found[512];
+bool GuardResource::read_zone(const GuardRecord& record, Damage& damage) noexcept {
+  unsigned char found[512];  // a part at a time: this is the program's stack
   for (size_t at = 0; at < record.zone; at += sizeof found) {
     size_t n = record.zone - at < sizeof found ? record.zone - at : sizeof found;
     if (!memory_.read(record.context, record.ptr + record.bytes + at, found, n)) {
       return false;
     }
-    look_at_zone(record.seed, at, found, n, finding.damage);
+    look_at_zone(record.seed, at, found, n, damage);
+  }
+  return true;
+}
+
+bool GuardResource::check_zone(GuardRecord& record, std::string_view found_by) noexcept {
+  Finding finding;
+  if (!record.written) {
+    return true;
+  }
+  if (!read_zone(record, finding.damage)) {
+    return false;
   }
   if (finding.damage.count != 0) {
     finding.block = &record;
@@ -144,9 +151,6 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
     memory_.finish_writes(record.context);
   }
   OrderedChecks::Slot* check = record.zone != 0 ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
-  if (check == nullptr && record.written) {
-    reporter_.count_unchecked();
-  }
   if (settings_.poison_free) {
     memory_.fill(request.stream_arg, block.ptr, block.bytes, kPoisonFreed);
   }
@@ -156,6 +160,9 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
   } else if (check != nullptr) {
     ordered_.cancel(*check);
   } else if (status.ok()) {
+    if (record.written) {
+      reporter_.count_unchecked();
+    }
     records_.remember(&record);
   }
   return status;
@@ -325,15 +332,7 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
     }
     CurrentContext current(driver_, record.context);
     Damage damage;
-    bool good = current.result() == CUDA_SUCCESS;
-    unsigned char found[512];
-    for (size_t at = 0; good && at < record.zone; at += sizeof found) {
-      size_t n = record.zone - at < sizeof found ? record.zone - at : sizeof found;
-      good = memory_.read(record.context, record.ptr + record.bytes + at, found, n);
-      if (good) {
-        look_at_zone(record.seed, at, found, n, damage);
-      }
-    }
+    bool good = current.result() == CUDA_SUCCESS && read_zone(record, damage);
     if (!good) {
       reporter_.count_unchecked();
     } else if (damage.count == 0) {

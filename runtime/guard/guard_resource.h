@@ -65,6 +65,7 @@ class GuardResource final : public ResourceAdaptor {
   [[nodiscard]] bool takes(const AllocationRequest& request) const noexcept;
   Status allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept;
   void arm(const AllocationRequest& request, DeviceBlock& block) noexcept;
+  bool read_zone(const GuardRecord& record, Damage& damage) noexcept;
   bool check_zone(GuardRecord& record, std::string_view found_by) noexcept;
   Status free_below(DeviceBlock& block, const FreeRequest& request) noexcept;
   Status free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept;

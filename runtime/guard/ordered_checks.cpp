@@ -1,6 +1,5 @@
 #include "runtime/guard/ordered_checks.h"
 
-#include "runtime/base/thread.h"
 #include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {

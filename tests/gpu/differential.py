@@ -75,7 +75,7 @@ def check(kit, folder, name, words, command, expected, where):
         said = native[0][2].splitlines()[-1:] or native[0][1].splitlines()[-1:]
         return None, seconds, "exit %d%s" % (native[0][0], ", " + said[0] if said else "")
     for mode, settings in (dict(MODES, **MORE) if "more" in words else MODES).items():
-        reasons = [row for row in expected if name.startswith(row[0]) and mode.startswith(row[1])]
+        reasons = [row for row in expected if row[0] == name and mode.startswith(row[1])]
         if any(row[2] == "." for row in reasons):
             continue
         extra = dict(where, **settings, LD_PRELOAD=os.path.join(kit, "libxlog.so"))

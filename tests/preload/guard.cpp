@@ -255,14 +255,14 @@ BOOST_AUTO_TEST_CASE(the_quarantine_is_bounded) {
 }
 
 BOOST_AUTO_TEST_CASE(a_check_that_cannot_be_read_starts_nothing) {
-  for (const auto& [name, value] : std::map<std::string, std::string>{{"XLOG_GUARD", "canary:8"},
-                                                                      {"XLOG_GUARD", "canary:5000"},
-                                                                      {"XLOG_GUARD", "fence"},
-                                                                      {"XLOG_GUARD_CHECK", "never"},
-                                                                      {"XLOG_POISON", "alloc,"},
-                                                                      {"XLOG_QUARANTINE", "lots"},
-                                                                      {"XLOG_GUARD_ACTION", "shrug"},
-                                                                      {"XLOG_GUARD_MAX", "-1"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"XLOG_GUARD", "canary:8"},
+                                                                                    {"XLOG_GUARD", "canary:5000"},
+                                                                                    {"XLOG_GUARD", "fence"},
+                                                                                    {"XLOG_GUARD_CHECK", "never"},
+                                                                                    {"XLOG_POISON", "alloc,"},
+                                                                                    {"XLOG_QUARANTINE", "lots"},
+                                                                                    {"XLOG_GUARD_ACTION", "shrug"},
+                                                                                    {"XLOG_GUARD_MAX", "-1"}}) {
     Outcome refused = misuse("overflow_1_of_1", {{name, value}});
     BOOST_TEST(refused.status == 3);
     BOOST_TEST(refused.err.find(name + "=" + value) != refused.err.npos);
