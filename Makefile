@@ -84,7 +84,7 @@ $(B)/gen/cuda_results.inc: $(CUDA_HOME)/include/cuda.h build/packages.ok
 
 $(B)/gen/exports.map: shim/intercepted.def shim/loader.def
 	@mkdir -p $(@D)
-	$(Q){ echo '{ global:'; sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\()([A-Za-z0-9_]+)\)$$/  \2;/p' $^; echo '  local: *; };'; } > $@
+	$(Q){ echo '{ global:'; sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\(|OWN\()([A-Za-z0-9_]+)\)$$/  \2;/p' $^; echo '  local: *; };'; } > $@
 
 # libunwind from the distribution's source package: position independent, hidden, without the parts that would open
 # files and pipes in the program (runtime/base/libunwind.sed).
@@ -200,7 +200,7 @@ $(B)/bench/gpu/%: tests/bench/gpu/%.cu
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -std=c++17 --extended-lambda -o $@ $< -L$(CUDA_HOME)/lib64/stubs -lcuda
 GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress $(B)/gpu/ipc
-GPU_BENCHES  := $(B)/bench/gpu/backend $(B)/bench/gpu/sort
+GPU_BENCHES  := $(patsubst tests/bench/gpu/%.cu,$(B)/bench/gpu/%,$(wildcard tests/bench/gpu/*.cu))
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
 gpu-kit: all $(SIM) $(SIM_NVML) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(BENCHES) $(GPU_BENCHES) $(B)/stack_tests
@@ -250,6 +250,7 @@ install: all  ## into PREFIX (default /usr/local)
 	install -D -m 755 $(B)/libxlog.so $(DESTDIR)$(PREFIX)/lib/libxlog.so
 	install -D -m 755 $(B)/xlog $(DESTDIR)$(PREFIX)/bin/xlog
 	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
+	install -D -m 644 shim/xlog_preload.h $(DESTDIR)$(PREFIX)/include/xlog_preload.h
 	for header in $$(find runtime -name '*.h' -o -name '*.def'); do install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/xlog/$$header; done
 
 clean:  ## remove build/

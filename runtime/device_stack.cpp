@@ -9,7 +9,9 @@ GuardSettings guard_settings(const Options& options, uint64_t total_bytes) noexc
           .poison_alloc = options.poison.on_alloc,
           .poison_free = options.poison.on_free,
           .quarantine = options.quarantine,
-          .most_extra = options.guard_max.on(total_bytes)};
+          .most_extra = options.guard_max.on(total_bytes),
+          .fence = options.guard.fence,
+          .check_launches = options.guard_check.launches};
 }
 
 }  // namespace

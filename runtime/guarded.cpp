@@ -3,30 +3,72 @@
 
 namespace xlog {
 
+bool Runtime::find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noexcept {
+  if (driver_.cuMemGetAddressRange_v2(&base, &bytes, ptr) != CUDA_SUCCESS) {
+    return false;
+  }
+  as_asked_for(base, bytes);
+  return true;
+}
+
+void Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
+  CUdeviceptr block = 0;
+  for (auto& each : built_) {
+    NativeDevice* target = has_fences() && block == 0 ? each.load(std::memory_order_acquire) : nullptr;
+    block = target != nullptr && target->fence() != nullptr ? target->fence()->block_in(base) : block;
+  }
+  base = block != 0 ? block : base;
+  registry_.visit(base, [&](const DeviceBlock* found) {
+    bool grown = found != nullptr && (found->guard_bytes != 0 || found->maker == Maker::fence);
+    bytes = grown ? found->bytes : bytes;
+    return false;
+  });
+}
+
 bool Runtime::is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept {
   CUdeviceptr base = 0;
   size_t size = 0;
-  if (bytes == 0 || driver_.cuMemGetAddressRange_v2(&base, &size, ptr) != CUDA_SUCCESS) {
+  if (bytes == 0 || !find_range(ptr, base, size)) {
     return false;  // the driver's to answer
   }
   bool held = false;
   each_guard([&](GuardResource& guard) { held = held || guard.holds(base); });
-  size_t offset = ptr - base;
-  size = without_zone(base, size);
+  size_t offset = ptr - base;  // above all sizes where it lies before a fenced block
   return held || offset > size || bytes > size - offset;
 }
 
-size_t Runtime::without_zone(CUdeviceptr base, size_t bytes) noexcept {
-  registry_.visit(base, [&](const DeviceBlock* block) {
-    bytes = block != nullptr && block->guard_bytes != 0 ? block->bytes : bytes;
-    return false;
-  });
-  return bytes;
+void Runtime::fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept {
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  bool about_range = attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+  if ((!about_range && attribute != CU_POINTER_ATTRIBUTE_CONTEXT) || !find_range(ptr, base, bytes)) {
+    return;
+  }
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) {
+    *static_cast<CUdeviceptr*>(data) = base;
+  } else if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    *static_cast<size_t*>(data) = bytes;
+  } else {
+    registry_.visit(base, [&](const DeviceBlock* found) {
+      if (found != nullptr && found->maker == Maker::fence) {
+        *static_cast<CUcontext*>(data) = found->context;
+      }
+      return false;
+    });
+  }
 }
 
-size_t Runtime::size_without_zone(CUdeviceptr ptr, size_t bytes) noexcept {
+bool Runtime::is_fenced(CUdeviceptr ptr) noexcept {
   CUdeviceptr base = 0;
-  return driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS ? without_zone(base, bytes) : bytes;
+  size_t bytes = 0;
+  bool fenced = false;
+  if (has_fences() && find_range(ptr, base, bytes)) {
+    registry_.visit(base, [&](const DeviceBlock* found) {
+      fenced = found != nullptr && found->maker == Maker::fence;
+      return false;
+    });
+  }
+  return fenced;
 }
 
 CUdeviceptr Runtime::as_without_guard(CUdeviceptr ptr) noexcept { return is_past_the_end(ptr, 1) ? kNoBlock : ptr; }
@@ -38,7 +80,8 @@ void Runtime::report_bad_free(CUdeviceptr ptr, const FreeRequest& request) noexc
   each_guard([&](GuardResource& guard) { known = known || guard.find_leaving(ptr, record); });
   if (!known && !guard_records_.find_freed(ptr, record)) {
     CUdeviceptr base = 0;
-    if (driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) != CUDA_SUCCESS) {
+    size_t bytes = 0;
+    if (!find_range(ptr, base, bytes)) {
       return;
     }
     registry_.visit(base, [&](const DeviceBlock* block) {
@@ -63,11 +106,35 @@ void Runtime::begin_guard_end(CUcontext context, bool alive, std::string_view ap
       target->guard()->begin_context_end(context, alive, api, [target](DeviceBlock& block) {
         target->ended(block);
         if (block.maker != Maker::driver) {
-          target->source()->end_block(block, false);
+          target->source_of(block)->end_block(block, false);
         }
       });
     }
   }
+}
+
+void Runtime::launched(CUfunction function, const StreamArg& stream) noexcept {
+  if (gate_.is_capturing() && is_capturing(stream)) {
+    return;  // a node of a graph: it runs when that is launched
+  }
+  Launch launch = launches_.note(driver_, function);
+  NativeDevice* target = device(devices_.of_current(driver_));
+  CUcontext context = nullptr;
+  if (target != nullptr && target->guard() != nullptr && driver_.cuCtxGetCurrent(&context) == CUDA_SUCCESS) {
+    target->guard()->launched(launch, stream, context);
+  }
+}
+
+void Runtime::explain_fault(std::string_view api) noexcept {
+  Launch last[Launches::kLast];
+  findings_.report_fault(api, guard_records_, {last, launches_.last(last)});
+}
+
+uint32_t Runtime::check_on_request() noexcept {
+  if (guards()) {
+    check_guarded("the check that the program asked for", false);
+  }
+  return findings_.count();
 }
 
 void Runtime::check_guarded(std::string_view found_by, bool at_exit) noexcept {

@@ -93,8 +93,8 @@ void Runtime::BulkEnd::hold(DeviceBlock&& taken, bool alive) noexcept {
   if (owner != nullptr && owner->logging() != nullptr) {
     owner->logging()->hold_end(block, action_, api_, leaving.row);
   }
-  if (owner != nullptr && block.maker == Maker::pool) {  // it does not end with its context by itself
-    owner->source()->end_block(block, alive);
+  if (owner != nullptr && outlives_context(block.maker)) {
+    owner->source_of(block)->end_block(block, alive);
   }
 }
 
@@ -105,7 +105,7 @@ void Runtime::BulkEnd::finish(CUresult result) noexcept {
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->complete_end(block, action_, api_, leaving_[i].row, result);
     }
-    bool gone = result == CUDA_SUCCESS || block.maker == Maker::pool;
+    bool gone = result == CUDA_SUCCESS || outlives_context(block.maker);
     if (!gone) {
       runtime_.keep(std::move(block));
       continue;

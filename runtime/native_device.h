@@ -31,6 +31,9 @@ class NativeDevice {
     } else if (maker == Maker::cache) {
       native_.set_source(cache_.emplace(driver, gate, plain_settings(options, facts)), maker);
     }
+    if (guard != nullptr && options.guard.fence.one_in != 0) {
+      native_.set_fence(fence_.emplace(driver, ordinal, gate, plain_settings(options, facts), options.guard.fence.before));
+    }
   }
   NativeDevice(const NativeDevice&) = delete;
   NativeDevice& operator=(const NativeDevice&) = delete;
@@ -39,6 +42,11 @@ class NativeDevice {
   [[nodiscard]] NativeResource& native() noexcept { return native_; }
   [[nodiscard]] PlainSource* source() noexcept { return native_.source(); }
   [[nodiscard]] PoolSource* pool() noexcept { return pool_ ? &*pool_ : nullptr; }
+  [[nodiscard]] FenceSource* fence() noexcept { return fence_ ? &*fence_ : nullptr; }
+  // That a block came from; nullptr for the driver's own.
+  [[nodiscard]] PlainSource* source_of(const DeviceBlock& block) noexcept {
+    return block.maker == Maker::driver ? nullptr : block.maker == Maker::fence ? fence() : source();
+  }
   [[nodiscard]] GlobalDeviceBudget* budget() noexcept { return stack_.budget(); }
   [[nodiscard]] GuardResource* guard() noexcept { return stack_.guard(); }
   [[nodiscard]] LoggingResource* logging() noexcept { return stack_.logging(); }
@@ -68,6 +76,7 @@ class NativeDevice {
   NativeResource native_;
   std::optional<PoolSource> pool_;
   std::optional<CacheSource> cache_;
+  std::optional<FenceSource> fence_;
   RecorderSink sink_;
   DeviceLedger ledger_;
   DeviceStack stack_;

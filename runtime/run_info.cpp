@@ -1,12 +1,12 @@
 // NAME.run.json, and what the driver says of a device.
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <span>
 
+#include "runtime/base/command_line.h"
 #include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
@@ -48,29 +48,15 @@ void put_key(TextSink& out, std::string_view key) noexcept {
   out.put(": ");
 }
 
-// The program's arguments as the kernel keeps them, NUL between two.
 void put_arguments(TextSink& out) noexcept {
-  constexpr size_t kMost = 64 << 10;
-  auto* data = static_cast<char*>(map_state(kMost));
-  if (data == nullptr) {
-    out.put("[]");
-    return;
-  }
-  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd >= 0 ? read(fd, data, kMost) : -1;
-  if (fd >= 0) {
-    close(fd);
-  }
+  std::string_view between;
   out.put('[');
-  std::string_view rest(data, n > 0 ? static_cast<size_t>(n) : 0);
-  for (bool first = true; !rest.empty(); first = false) {
-    size_t end = rest.find('\0');
-    out.put(first ? "" : ", ");
-    put_string(out, rest.substr(0, end));
-    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-  }
+  each_argument([&](std::string_view word) noexcept {
+    out.put(between);
+    put_string(out, word);
+    between = ", ";
+  });
   out.put(']');
-  unmap_state(data, kMost);
 }
 
 // Whether a framework caches device memory, so that a report does not take its cache for the user of the memory.

@@ -238,7 +238,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
     keep(std::move(block));
   }
   look_at_driver_use(*target, status.code == CUDA_ERROR_OUT_OF_MEMORY);
-  return status.code;
+  return explained(status.code, request.api);
 }
 
 void Runtime::keep(DeviceBlock&& block) noexcept {
@@ -307,7 +307,7 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
     keep(std::move(block));
   }
   look_at_driver_use(*owner, false);
-  return status.code;
+  return explained(status.code, request.api);
 }
 
 CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
@@ -326,7 +326,7 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   }
   uint64_t idle = target->source() != nullptr ? target->source()->idle_bytes() : 0;
   uint64_t held = target->guard() != nullptr ? target->guard()->held_bytes() : 0;
-  idle += held;
+  idle += held + (target->fence() != nullptr ? target->fence()->idle_bytes() : 0);
   real_free = idle < real_total - real_free ? real_free + idle : real_total;
   target->top().budget_snapshot(budget);
   if (total != nullptr) {

@@ -16,6 +16,7 @@
 #include "runtime/driver_use.h"
 #include "runtime/graph_memory.h"
 #include "runtime/guard/finding.h"
+#include "runtime/guard/launches.h"
 #include "runtime/native_device.h"
 #include "runtime/physical_memory.h"
 #include "runtime/record/recorder.h"
@@ -85,10 +86,35 @@ class Runtime {
   bool is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept;
   // What the driver is to be asked about instead of `ptr`: an address that it does not know, when the program has none there.
   CUdeviceptr as_without_guard(CUdeviceptr ptr) noexcept;
-  // Bytes of the block that begins at `base`, or that holds `ptr`, as the program asked for them; `bytes` when it has no zone.
-  size_t without_zone(CUdeviceptr base, size_t bytes) noexcept;
-  size_t size_without_zone(CUdeviceptr ptr, size_t bytes) noexcept;
+  // What the driver said of a range, as the program asked for the block that is there.
+  void as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept;
+  // What the driver said of an attribute of `ptr`, likewise.
+  void fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept;
+  // It lies in a fenced block, which the driver holds for memory that was mapped.
+  bool is_fenced(CUdeviceptr ptr) noexcept;
   void check_guarded(std::string_view found_by, bool at_exit) noexcept;
+  // For the program: all zones now. How many findings there are so far.
+  uint32_t check_on_request() noexcept;
+  // The program launches `function`, or a graph (nullptr). `call` is the driver's own.
+  template <class Call>
+  CUresult launch(CUfunction function, const StreamArg& stream, Call call) noexcept {
+    if (!guards()) {
+      return call();
+    }
+    each_guard([](GuardResource& guard) { guard.before_launch(); });
+    CUresult result = call();
+    if (result == CUDA_SUCCESS && (has_fences() || options_.guard_check.launches != 0)) {
+      launched(function, stream);
+    }
+    return explained(result, "a launch");
+  }
+  // The result, after it was said once what is known when the GPU met a fence.
+  CUresult explained(CUresult result, std::string_view api) noexcept {
+    if (result == CUDA_ERROR_ILLEGAL_ADDRESS && engaged_ && has_fences() && said_fault_.first()) {
+      explain_fault(api);
+    }
+    return result;
+  }
 
   // A stream begins or ends a capture. `call` is the driver's own.
   template <class Call>
@@ -207,9 +233,15 @@ class Runtime {
       if (target != nullptr && target->source() != nullptr) {
         act(*target->source());
       }
+      if (target != nullptr && target->fence() != nullptr) {
+        act(*target->fence());
+      }
     }
   }
-  [[nodiscard]] bool has_sources() const noexcept { return options_.backend == Backend::async || options_.backend == Backend::cache; }
+  [[nodiscard]] bool has_fences() const noexcept { return options_.guard.fence.one_in != 0; }
+  [[nodiscard]] bool has_sources() const noexcept {
+    return options_.backend == Backend::async || options_.backend == Backend::cache || has_fences();
+  }
   // Freed memory may be kept from the driver, and contexts are waited for.
   [[nodiscard]] bool holds_back() const noexcept { return has_sources() || options_.guards(); }
   template <class Act>
@@ -221,6 +253,10 @@ class Runtime {
       }
     }
   }
+  // The range that the program has at `ptr`; false when the driver knows of none.
+  bool find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noexcept;
+  void launched(CUfunction function, const StreamArg& stream) noexcept;
+  void explain_fault(std::string_view api) noexcept;
   // The driver refused a free: a second one, or one of an address inside a block.
   void report_bad_free(CUdeviceptr ptr, const FreeRequest& request) noexcept;
   bool relieve() noexcept;
@@ -250,6 +286,7 @@ class Runtime {
   Recorder recorder_;
   GuardRecords guard_records_;
   FindingReporter findings_;
+  Launches launches_;
   PhysicalMemory physical_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;
@@ -264,6 +301,7 @@ class Runtime {
   std::atomic<bool> exiting_;  // no call of ours that the program did not make
   Once beyond_;
   Once said_not_supported_;
+  Once said_fault_;
   char folder_text_[1024];
   char program_[64];
 };

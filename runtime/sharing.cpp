@@ -21,30 +21,44 @@ CUcontext Runtime::context_of(const StreamArg& stream) noexcept {
 }
 
 void Runtime::peer_enabled(CUcontext owner) noexcept {
-  if (options_.backend != Backend::async) {
+  if (options_.backend != Backend::async && !has_fences()) {
     return;
   }
   CUcontext reader = nullptr;
   driver_.cuCtxGetCurrent(&reader);
+  int reader_device = devices_.of_current(driver_);
   NativeDevice* target = device(devices_.of_context(driver_, owner));
-  if (target != nullptr && target->pool() != nullptr && reader != nullptr) {
-    target->pool()->grant_peer(owner, reader, devices_.of_current(driver_));
+  if (target == nullptr || reader == nullptr) {
+    return;
+  }
+  if (target->pool() != nullptr) {
+    target->pool()->grant_peer(owner, reader, reader_device);
+  }
+  if (target->fence() != nullptr && reader_device >= 0 && reader_device != target->ordinal()) {
+    target->fence()->grant_peer(reader_device);
   }
 }
 
 void Runtime::green_context_made(CUcontext context) noexcept {
   NativeDevice* target = has_sources() || options_.guards() ? device(devices_.of_context(driver_, context)) : nullptr;
-  if (target != nullptr && target->source() != nullptr) {
+  if (target == nullptr) {
+    return;
+  }
+  if (target->source() != nullptr) {
     target->source()->refuse_context(context);
   }
-  if (target != nullptr && target->guard() != nullptr) {
+  if (target->fence() != nullptr) {
+    target->fence()->refuse_context(context);
+  }
+  if (target->guard() != nullptr) {
     target->guard()->refuse_context(context);
   }
 }
 
 void Runtime::shared_out(CUdeviceptr ptr) noexcept {
   CUdeviceptr base = 0;
-  if (holds_back() && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+  size_t bytes = 0;
+  if (holds_back() && find_range(ptr, base, bytes)) {
     registry_.visit(base, [](DeviceBlock* block) {
       if (block != nullptr) {
         block->shared = true;
@@ -56,19 +70,21 @@ void Runtime::shared_out(CUdeviceptr ptr) noexcept {
 
 void Runtime::not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept {
   CUdeviceptr base = 0;
-  bool pooled = false;
+  size_t bytes = 0;
+  Maker maker = Maker::driver;
   // Other codes are about other arguments than the memory.
   bool about_memory = result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED;
-  if (about_memory && options_.backend == Backend::async && driver_.cuMemGetAddressRange_v2(&base, nullptr, ptr) == CUDA_SUCCESS) {
+  if (about_memory && (options_.backend == Backend::async || has_fences()) && find_range(ptr, base, bytes)) {
     registry_.visit(base, [&](DeviceBlock* block) {
-      pooled = block != nullptr && block->maker == Maker::pool;
+      maker = block != nullptr ? block->maker : maker;
       return false;
     });
   }
-  if (pooled && said_not_supported_.first()) {
+  if (outlives_context(maker) && said_not_supported_.first()) {
     Text<300> line;
-    line.put(api).put(": ").put(result_name(result)).put(": not supported by memory from XLOG_BACKEND=async; ");
-    line.put("XLOG_BACKEND=cache serves memory that does");
+    line.put(api).put(": ").put(result_name(result)).put(": not supported by ");
+    line.put(maker == Maker::pool ? "memory from XLOG_BACKEND=async; XLOG_BACKEND=cache serves memory that does"
+                                  : "a fenced block; XLOG_GUARD=fence:MIN-MAX fences these sizes alone");
     say(line.view());
   }
 }

@@ -54,13 +54,13 @@ bool is_refused(Entry& entry, const Range& a, const Range& b = {}) noexcept {
 extern "C" {
 
 // XLOG_BOUNDED(name, type, (parameters), (ranges), arguments...)
-#define XLOG_BOUNDED(name, type, parameters, ranges, ...) \
-  XLOG_EXPORT CUresult name parameters {                  \
-    Entry entry(Row::name);                               \
-    if (is_refused ranges) {                              \
-      return CUDA_ERROR_INVALID_VALUE;                    \
-    }                                                     \
-    return entry.forward<decltype(&::type)>(__VA_ARGS__); \
+#define XLOG_BOUNDED(name, type, parameters, ranges, ...)                         \
+  XLOG_EXPORT CUresult name parameters {                                          \
+    Entry entry(Row::name);                                                       \
+    if (is_refused ranges) {                                                      \
+      return CUDA_ERROR_INVALID_VALUE;                                            \
+    }                                                                             \
+    return entry.explained(entry.forward<decltype(&::type)>(__VA_ARGS__), #name); \
   }
 // The twins differ in what stream 0 means.
 #define XLOG_BOUNDED_TWINS(name, twin, parameters, ranges, ...) \

@@ -28,17 +28,30 @@ XLOG_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams, decltype(&::cuGraphInstanti
 XLOG_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams_ptsz, decltype(&::cuGraphInstantiateWithParams),
                        (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params), exec, graph, params)
 
-#define XLOG_GRAPH_RUN(name)                                                                                         \
+#define XLOG_GRAPH_UPLOAD(name)                                                                                      \
   XLOG_EXPORT CUresult name(CUgraphExec exec, CUstream stream) {                                                     \
     Entry entry(Row::name);                                                                                          \
-    auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphLaunch)>(exec, stream); };         \
+    auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphUpload)>(exec, stream); };         \
     uint64_t unused = 0;                                                                                             \
     return entry.serves() ? entry.runtime().launch_graph(exec, XLOG_CALLER, #name, DriverCall(call)) : call(unused); \
   }
-XLOG_GRAPH_RUN(cuGraphUpload)
-XLOG_GRAPH_RUN(cuGraphUpload_ptsz)
-XLOG_GRAPH_RUN(cuGraphLaunch)
-XLOG_GRAPH_RUN(cuGraphLaunch_ptsz)
+XLOG_GRAPH_UPLOAD(cuGraphUpload)
+XLOG_GRAPH_UPLOAD(cuGraphUpload_ptsz)
+
+#define XLOG_GRAPH_LAUNCH(name, per_thread)                                                                                        \
+  XLOG_EXPORT CUresult name(CUgraphExec exec, CUstream stream) {                                                                   \
+    Entry entry(Row::name);                                                                                                        \
+    const void* caller = XLOG_CALLER;                                                                                              \
+    auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphLaunch)>(exec, stream); };                       \
+    uint64_t unused = 0;                                                                                                           \
+    if (!entry.serves()) {                                                                                                         \
+      return call(unused);                                                                                                         \
+    }                                                                                                                              \
+    return entry.runtime().launch(nullptr, {stream, per_thread},                                                                   \
+                                  [&]() noexcept { return entry.runtime().launch_graph(exec, caller, #name, DriverCall(call)); }); \
+  }
+XLOG_GRAPH_LAUNCH(cuGraphLaunch, false)
+XLOG_GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)
 
 XLOG_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   Entry entry(Row::cuGraphExecDestroy);

@@ -31,11 +31,14 @@ XLOG_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CU
   CUdeviceptr found = base != nullptr ? *base : 0;
   size_t bytes = size != nullptr ? *size : 0;
   CUresult result = entry.forward<Call>(&found, &bytes, entry.runtime().as_without_guard(ptr));
+  if (result == CUDA_SUCCESS) {
+    entry.runtime().as_asked_for(found, bytes);
+  }
   if (base != nullptr) {
     *base = found;
   }
   if (size != nullptr) {
-    *size = result == CUDA_SUCCESS ? entry.runtime().size_without_zone(ptr, bytes) : bytes;
+    *size = bytes;
   }
   return result;
 }
@@ -47,9 +50,8 @@ XLOG_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attri
     return entry.forward<Call>(data, attribute, ptr);
   }
   CUresult result = entry.forward<Call>(data, attribute, entry.runtime().as_without_guard(ptr));
-  if (result == CUDA_SUCCESS && attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
-    auto& size = *static_cast<size_t*>(data);
-    size = entry.runtime().size_without_zone(ptr, size);
+  if (result == CUDA_SUCCESS) {
+    entry.runtime().fix_attribute(attribute, data, ptr);
   }
   return result;
 }
@@ -63,10 +65,7 @@ XLOG_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute*
   CUdeviceptr asked = entry.runtime().as_without_guard(ptr);
   CUresult result = entry.forward<Call>(count, attributes, data, asked);
   for (unsigned i = 0; result == CUDA_SUCCESS && asked == ptr && i < count; ++i) {
-    if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
-      auto& size = *static_cast<size_t*>(data[i]);
-      size = entry.runtime().size_without_zone(ptr, size);
-    }
+    entry.runtime().fix_attribute(attributes[i], data[i], ptr);
   }
   return result;
 }

@@ -46,6 +46,9 @@ XLOG_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t si
 
 XLOG_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
   Entry entry(Row::cuMemRetainAllocationHandle);
+  if (entry.serves() && entry.runtime().is_fenced(reinterpret_cast<CUdeviceptr>(address))) {
+    return CUDA_ERROR_INVALID_VALUE;  // as for plain memory (measured)
+  }
   CUresult result = entry.forward<decltype(&::cuMemRetainAllocationHandle)>(handle, address);
   if (result == CUDA_SUCCESS && entry.serves()) {
     entry.runtime().physical().retained(*handle);

@@ -25,23 +25,23 @@ XLOG_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
   return result;
 }
 
-// `needs_plain`: the driver refuses the call for memory from a pool.
-#define XLOG_SHARED(name, needs_plain, parameters, ...)              \
+// The driver may refuse them for memory from a pool, or for mapped memory.
+#define XLOG_SHARED(name, parameters, ...)                           \
   XLOG_EXPORT CUresult name parameters {                             \
     Entry entry(Row::name);                                          \
     CUresult result = entry.forward<decltype(&::name)>(__VA_ARGS__); \
     if (entry.serves() && result == CUDA_SUCCESS) {                  \
       entry.runtime().shared_out(dptr);                              \
-    } else if (entry.serves() && (needs_plain)) {                    \
+    } else if (entry.serves()) {                                     \
       entry.runtime().not_supported(dptr, #name, result);            \
     }                                                                \
     return result;                                                   \
   }
-XLOG_SHARED(cuIpcGetMemHandle, true, (CUipcMemHandle * handle, CUdeviceptr dptr), handle, dptr)
-XLOG_SHARED(cuMemGetHandleForAddressRange, true,
+XLOG_SHARED(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr dptr), handle, dptr)
+XLOG_SHARED(cuMemGetHandleForAddressRange,
             (void* handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType type, unsigned long long flags), handle, dptr, size, type,
             flags)
-XLOG_SHARED(cuPointerSetAttribute, false, (const void* value, CUpointer_attribute attribute, CUdeviceptr dptr), value, attribute, dptr)
+XLOG_SHARED(cuPointerSetAttribute, (const void* value, CUpointer_attribute attribute, CUdeviceptr dptr), value, attribute, dptr)
 
 // The driver refuses them for memory from a pool.
 #define XLOG_VALUE(name, type, value_type)                                                         \

@@ -29,6 +29,10 @@ class Entry {
   // The stack serves the call. Otherwise it goes to the driver as it came.
   [[nodiscard]] bool serves() const noexcept { return runtime_ != nullptr && runtime_->engaged(); }
   [[nodiscard]] Runtime& runtime() const noexcept { return *runtime_; }
+  // The result, which may be a fault at one of the guard's fences.
+  CUresult explained(CUresult result, std::string_view api) noexcept {
+    return result == CUDA_ERROR_ILLEGAL_ADDRESS && serves() ? runtime_->explained(result, api) : result;
+  }
   // A limit or a check could not be read: nothing may run without it.
   [[nodiscard]] bool refused() const noexcept { return refused_; }
 

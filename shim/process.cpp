@@ -31,7 +31,7 @@ void watch_exit() noexcept {
 
 // Registered after the driver was initialised, so that it comes before what the driver does at exit.
 void check_at_exit(const Runtime& runtime) noexcept {
-  if (runtime.options().guards() && runtime.options().guard_check == GuardCheck::exit) {
+  if (runtime.options().guards() && runtime.options().guard_check.at_exit) {
     atexit([] {
       Runtime* at_exit = Runtime::get();
       if (at_exit != nullptr && at_exit->is_prepared()) {

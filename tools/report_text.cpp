@@ -69,8 +69,10 @@ class TextReport {
   void findings() {
     for (const GuardFinding& each : report_.findings) {
       line("guard: " + each.text + "; found by " + each.found_by + ", " + time_text(each.time - report_.first_time) +
-           " after the first call; the block was allocated at");
-      frames(each.where, "      ");
+           " after the first call" + (each.where.stack != kNone ? "; the block was allocated at" : ""));
+      if (each.where.stack != kNone) {
+        frames(each.where, "      ");
+      }
     }
   }
 

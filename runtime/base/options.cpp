@@ -1,5 +1,7 @@
 #include "runtime/base/options.h"
 
+#include <utility>
+
 namespace xlog {
 
 namespace {
@@ -24,14 +26,12 @@ bool parse_word(std::string_view text, const std::string_view (&words)[N], Value
 constexpr std::string_view kBackends[] = {"native", "direct", "async", "cache"};
 constexpr std::string_view kAsyncFrees[] = {"wait", "ordered"};
 constexpr std::string_view kBudgetCounts[] = {"bytes", "taken"};
-constexpr std::string_view kGuardChecks[] = {"free", "exit"};
 constexpr std::string_view kGuardActions[] = {"report", "abort"};
 
 bool parse_value(std::string_view text, Backend& out, Reason&) noexcept { return parse_word(text, kBackends, out); }
 bool parse_value(std::string_view text, AsyncFree& out, Reason&) noexcept { return parse_word(text, kAsyncFrees, out); }
 bool parse_value(std::string_view text, BudgetCount& out, Reason&) noexcept { return parse_word(text, kBudgetCounts, out); }
 
-bool parse_value(std::string_view text, GuardCheck& out, Reason&) noexcept { return parse_word(text, kGuardChecks, out); }
 bool parse_value(std::string_view text, GuardAction& out, Reason&) noexcept { return parse_word(text, kGuardActions, out); }
 
 bool parse_value(std::string_view text, PoisonSpec& out, Reason&) noexcept {
@@ -77,14 +77,62 @@ bool parse_ordinal(std::string_view text, uint32_t below, uint32_t& out) noexcep
   return value < below;
 }
 
-bool parse_value(std::string_view text, GuardSpec& out, Reason&) noexcept {
-  constexpr std::string_view kCanary = "canary:";
-  text = trim(text);
-  out.zone = text == "canary" ? 256 : 0;
-  if (text == "off" || text == "canary") {
+// One part of `fence:...`: 1/N, an alignment, `before`, or sizes MIN-MAX of which one may be left out.
+bool parse_fence_part(std::string_view part, FenceSpec& out, Reason& reason) noexcept {
+  if (part.starts_with("1/")) {
+    return parse_ordinal(part.substr(2), 10000, out.one_in) && out.one_in != 0;
+  }
+  if (part == "before") {
+    out.before = true;
     return true;
   }
-  return text.starts_with(kCanary) && parse_ordinal(text.substr(kCanary.size()), 4097, out.zone) && out.zone >= 16;
+  size_t dash = part.find('-');
+  if (dash == part.npos) {
+    return parse_ordinal(part, 513, out.align) && out.align >= 16 && (out.align & (out.align - 1)) == 0;
+  }
+  for (auto [text, bound] : {std::pair{part.substr(0, dash), &out.least}, std::pair{part.substr(dash + 1), &out.most}}) {
+    SizeError error = text.empty() ? SizeError::none : parse_bytes(text, *bound);
+    if (error != SizeError::none) {
+      explain(error, text, reason);
+      return false;
+    }
+  }
+  return part.size() > 1 && out.least <= out.most;
+}
+
+bool parse_value(std::string_view text, GuardSpec& out, Reason& reason) noexcept {
+  constexpr std::string_view kCanary = "canary:";
+  constexpr std::string_view kFence = "fence:";
+  text = trim(text);
+  out = {};
+  out.zone = text == "canary" ? 256 : 0;
+  out.fence.one_in = text.substr(0, text.find(':')) == "fence" ? 1 : 0;
+  if (text == "off" || text == "canary" || text == "fence") {
+    return true;
+  }
+  if (!text.starts_with(kFence)) {
+    return text.starts_with(kCanary) && parse_ordinal(text.substr(kCanary.size()), 4097, out.zone) && out.zone >= 16;
+  }
+  for (std::string_view rest = text.substr(kFence.size());;) {
+    size_t colon = rest.find(':');
+    if (!parse_fence_part(rest.substr(0, colon), out.fence, reason)) {
+      return false;
+    }
+    if (colon == rest.npos) {
+      return true;
+    }
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+bool parse_value(std::string_view text, GuardCheck& out, Reason&) noexcept {
+  constexpr std::string_view kLaunch = "launch:";
+  text = trim(text);
+  out = {.at_exit = text != "free", .launches = text == "launch" ? 1U : 0U};
+  if (text == "free" || text == "exit" || text == "launch") {
+    return true;
+  }
+  return text.starts_with(kLaunch) && parse_ordinal(text.substr(kLaunch.size()), 10000, out.launches) && out.launches != 0;
 }
 
 bool parse_value(std::string_view text, Depth& out, Reason&) noexcept {

@@ -16,11 +16,23 @@ inline constexpr size_t kMaxDevices = 16;
 enum class Backend : uint8_t { native, direct, async, cache };
 enum class AsyncFree : uint8_t { wait, ordered };
 enum class BudgetCount : uint8_t { bytes, taken };
-enum class GuardCheck : uint8_t { free, exit };
 enum class GuardAction : uint8_t { report, abort };
 
+// Which blocks are fenced, and how.
+struct FenceSpec {
+  uint32_t one_in = 0;  // of so many blocks one; 0: off
+  uint32_t align = 512;
+  bool before = false;  // the fence that is met at once stands before the block
+  uint64_t least = 0;   // sizes of blocks
+  uint64_t most = UINT64_MAX;
+};
 struct GuardSpec {
   uint32_t zone = 0;  // bytes behind each block; 0: off
+  FenceSpec fence;
+};
+struct GuardCheck {
+  bool at_exit = false;
+  uint32_t launches = 0;  // after so many launches of kernels; 0: not
 };
 struct PoisonSpec {
   bool on_alloc = false;
@@ -72,7 +84,9 @@ struct Options {
   [[nodiscard]] bool any() const noexcept {
     return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0 || guards();
   }
-  [[nodiscard]] bool guards() const noexcept { return guard.zone != 0 || poison.on_alloc || poison.on_free || quarantine != 0; }
+  [[nodiscard]] bool guards() const noexcept {
+    return guard.zone != 0 || guard.fence.one_in != 0 || poison.on_alloc || poison.on_free || quarantine != 0;
+  }
 };
 
 struct OptionRow {

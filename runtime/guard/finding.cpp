@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/command_line.h"
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/memory_map.h"
 #include "runtime/base/modules.h"
 #include "runtime/base/thread.h"
 
@@ -12,6 +14,12 @@ namespace {
 
 using Line = Text<900>;
 
+constexpr std::string_view kFault = "a kernel went past a fenced block, used one after its free, or used another bad address";
+
+TextSink& put_count(TextSink& out, uint64_t count, std::string_view what) noexcept {
+  return out.decimal(count).put(what).put(count == 1 ? "" : "s");
+}
+
 void put_bytes(TextSink& out, const unsigned char* bytes, unsigned n) noexcept {
   for (unsigned i = 0; i < n; ++i) {
     out.put(' ').hex(bytes[i], 2);
@@ -19,7 +27,13 @@ void put_bytes(TextSink& out, const unsigned char* bytes, unsigned n) noexcept {
 }
 
 void put_block(TextSink& out, const GuardRecord& block) noexcept {
-  out.put("block 0x").hex(block.ptr).put(", ").decimal(block.bytes).put(" bytes (").put(kind_name(block.kind)).put(", GPU ");
+  out.put("block 0x")
+      .hex(block.ptr)
+      .put(", ")
+      .decimal(block.bytes)
+      .put(" bytes (")
+      .put(kind_name(block.kind))
+      .put(block.fenced ? ", fenced, GPU " : ", GPU ");
   out.decimal(static_cast<uint64_t>(block.device)).put(", generation ").decimal(block.generation).put(')');
 }
 
@@ -105,7 +119,37 @@ void say_neighbours(const GuardRecord& block, GuardRecords& records) noexcept {
   }
 }
 
+// With the command that shows the access itself, where one launch is known to have made it.
+void say_launch(const CheckedLaunch& checked) noexcept {
+  const Launch& launch = checked.launch;
+  Line line;
+  line.put("guard:   found by the check behind launch ").decimal(launch.number).put(" of kernel ").put(launch.text());
+  line.put("; last seen clean: ");
+  if (checked.clean == 0) {
+    line.put("when it was written");
+  } else {
+    line.put("behind launch ").decimal(checked.clean);
+  }
+  if (checked.mixed) {
+    line.put("; several streams were at work: it may be another kernel's");
+  }
+  say(line.view());
+  if (!checked.mixed && launch.is_kernel() && launch.of_name != 0 && (checked.clean + 1 == launch.number || launch.number == 1)) {
+    Text<1500> command;
+    command.put("guard:   to see the access: compute-sanitizer --kernel-name kne=");
+    put_shell_word(command, launch.text());
+    command.put(" --launch-skip ");
+    command.decimal(launch.of_name - 1).put(" --launch-count 1 ");
+    put_command_line(command);
+    say(command.view());
+  }
+}
+
 void say_found_by(const Finding& finding) noexcept {
+  if (finding.behind != nullptr) {
+    say_launch(*finding.behind);
+    return;
+  }
   Line line;
   line.put("guard:   found by ").put(finding.found_by).put(" in thread ").decimal(thread_id());
   if (finding.damage.count != 0) {
@@ -118,6 +162,15 @@ void say_found_by(const Finding& finding) noexcept {
     }
   }
   say(line.view());
+}
+
+void say_fenced(const GuardRecord& block) noexcept {
+  Line line;
+  line.put("guard:   ");
+  put_block(line, block);
+  say(line.view());
+  say_stack("allocated", block.allocated);
+  say_stack("freed", block.freed);
 }
 
 }  // namespace
@@ -161,6 +214,64 @@ void FindingReporter::report(const Finding& finding, GuardRecords& records) noex
     event.stack_id = log_->stack_id(finding.block->allocated.frames, finding.block->allocated.depth);
     log_->record(event);
   }
+  abort_if_asked();
+}
+
+void FindingReporter::report_fault(std::string_view api, GuardRecords& records, std::span<const Launch> last) noexcept {
+  constexpr size_t kShown = 8;
+  auto* shown = static_cast<GuardRecord*>(map_state(kShown * sizeof(GuardRecord)));
+  findings_.fetch_add(1, std::memory_order_relaxed);
+  {
+    LockGuard guard(lock_);
+    Line line;
+    line.put("guard: fault: CUDA_ERROR_ILLEGAL_ADDRESS from ").put(api);
+    line.put(": ").put(kFault);
+    say(line.view());
+    line.clear();
+    line.put("guard:   last launched:").put(last.empty() ? " nothing" : "");
+    for (const Launch& each : last) {
+      line.put(' ').put(each.text());
+    }
+    say(line.view());
+    size_t live = 0;
+    size_t count = 0;
+    records.each_live([&](const GuardRecord& each) {
+      live += each.fenced ? 1 : 0;
+      if (each.fenced && shown != nullptr && count < kShown) {
+        shown[count++] = each;
+      }
+    });
+    line.clear();
+    line.put("guard:   fenced blocks that are live: ").decimal(live).put(live > count ? ", the youngest of them:" : count != 0 ? ":" : "");
+    say(line.view());
+    for (size_t i = 0; i < count; ++i) {
+      say_fenced(shown[i]);
+    }
+    count = shown != nullptr ? records.last_freed([](const GuardRecord& each) { return each.fenced; }, shown, kShown) : 0;
+    line.clear();
+    line.put("guard:   fenced blocks that were freed last:").put(count == 0 ? " none" : "");
+    say(line.view());
+    for (size_t i = 0; i < count; ++i) {
+      say_fenced(shown[i]);
+    }
+  }
+  if (shown != nullptr) {
+    unmap_state(shown, kShown * sizeof(GuardRecord));
+  }
+  if (log_ != nullptr) {
+    Event event;
+    event.action = action::finding;
+    event.api = api;
+    event.result = "fault";
+    Text<kMostMessage> message;
+    message.put("fault: ").put(kFault).put("; last launched: ").put(last.empty() ? std::string_view("nothing") : last.front().text());
+    event.message = message.view();
+    log_->record(event);
+  }
+  abort_if_asked();
+}
+
+void FindingReporter::abort_if_asked() const noexcept {
   if (aborts_) {
     say("guard: XLOG_GUARD_ACTION=abort");
     abort();
@@ -175,15 +286,16 @@ void FindingReporter::summarize() noexcept {
     return;
   }
   Line line;
-  line.put("guard: ").decimal(findings).put(" findings");
+  put_count(line.put("guard: "), findings, " finding");
   if (findings > kMost) {
     line.put(" (the first ").decimal(kMost).put(" are told)");
   }
   if (unguarded != 0) {
-    line.put("; ").decimal(unguarded).put(" blocks without a zone (XLOG_GUARD_MAX, or no memory for one)");
+    put_count(line.put("; "), unguarded, " block").put(" without a zone or a fence (XLOG_GUARD_MAX, or no memory for one)");
   }
   if (unchecked != 0) {
-    line.put("; ").decimal(unchecked).put(" frees not checked (a capture was under way, or too many at once)");
+    put_count(line.put("; "), unchecked, " free");
+    line.put(" not checked (a capture was under way, the context had failed, or too many at once)");
   }
   say(line.view());
 }

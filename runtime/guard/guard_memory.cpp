@@ -1,7 +1,8 @@
 #include "runtime/guard/guard_memory.h"
 
+#include <string.h>
+
 #include "runtime/base/thread.h"
-#include "runtime/guard/zone.h"
 #include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {
@@ -24,7 +25,87 @@ bool each_part(const GuardRecord& record, Copy copy) noexcept {
   return true;
 }
 
+void raise(std::atomic<uint64_t>& highest, uint64_t value) noexcept {
+  for (uint64_t known = highest.load(std::memory_order_relaxed);
+       known < value && !highest.compare_exchange_weak(known, value, std::memory_order_acq_rel);) {
+  }
+}
+
 }  // namespace
+
+// One of the slots for small reads; nullptr: none is free, or it is no small one.
+unsigned char* GuardMemory::take_slot(size_t bytes) noexcept {
+  unsigned char* all = bytes <= kPart ? pinned_.get(driver_, kReads * kPart) : nullptr;
+  uint32_t used = reads_.load(std::memory_order_relaxed);
+  while (all != nullptr && used != (1U << kReads) - 1) {
+    uint32_t free = ~used & (used + 1);
+    if (reads_.compare_exchange_weak(used, used | free, std::memory_order_acquire)) {
+      return all + static_cast<size_t>(__builtin_ctz(free)) * kPart;
+    }
+  }
+  return nullptr;
+}
+
+void GuardMemory::give_slot(unsigned char* slot) noexcept {
+  if (slot != nullptr) {
+    auto index = static_cast<unsigned>((slot - pinned_.data()) / static_cast<ptrdiff_t>(kPart));
+    reads_.fetch_and(~(1U << index), std::memory_order_release);
+  }
+}
+
+ContextLanes::Use GuardMemory::LastLook::open(GuardMemory& memory, const GuardRecord& record) noexcept {
+  const DriverApi& driver = memory.driver_;
+  bool possible = record.written && driver.cuCtxRecordEvent != nullptr && driver.cuStreamWaitEvent != nullptr;
+  RelaxedCapture relaxed(driver);
+  return possible ? memory.looks_.open(driver, record.context, true) : ContextLanes::Use(nullptr);
+}
+
+GuardMemory::LastLook::LastLook(GuardMemory& memory, const GuardRecord& record) noexcept
+    : memory_(memory), record_(record), lane_(open(memory, record)) {
+  const DriverApi& driver = memory.driver_;
+  RelaxedCapture relaxed(driver);
+  if (!lane_ || lane_->events.take(driver, record.context, event_) != CUDA_SUCCESS) {
+    return;
+  }
+  slot_ = memory.take_slot(record.zone);
+  bool there = false;
+  if (slot_ != nullptr) {
+    CaptureGate::Section section(memory.gate_);
+    there = section.is_open() && driver.cuCtxRecordEvent(record.context, event_) == CUDA_SUCCESS;
+  }
+  there = there && driver.cuStreamWaitEvent(lane_->stream, event_, 0) == CUDA_SUCCESS &&
+          driver.cuMemcpyDtoHAsync_v2(slot_, record.ptr + record.bytes, record.zone, lane_->stream) == CUDA_SUCCESS &&
+          driver.cuEventRecord(event_, lane_->stream) == CUDA_SUCCESS;
+  if (!there) {
+    memory.give_slot(slot_);
+    slot_ = nullptr;
+  }
+}
+
+bool GuardMemory::LastLook::wait() noexcept {
+  RelaxedCapture relaxed(memory_.driver_);
+  return memory_.driver_.cuEventSynchronize(event_) == CUDA_SUCCESS;
+}
+
+bool GuardMemory::LastLook::finish(Damage& damage) noexcept {
+  bool good = wait();
+  if (good) {
+    look_at_zone(record_.seed, 0, slot_, record_.zone, damage);
+  }
+  memory_.give_slot(slot_);
+  slot_ = nullptr;
+  return good;
+}
+
+GuardMemory::LastLook::~LastLook() {
+  if (slot_ != nullptr) {  // the free was refused
+    wait();
+    memory_.give_slot(slot_);
+  }
+  if (event_ != nullptr) {
+    lane_->events.give(memory_.driver_, event_);
+  }
+}
 
 bool GuardMemory::wait_for_work(CUcontext context) noexcept {
   if (driver_.cuCtxRecordEvent == nullptr) {
@@ -36,19 +117,35 @@ bool GuardMemory::wait_for_work(CUcontext context) noexcept {
   return lane && work_.wait(*lane, capturing) == CUDA_SUCCESS && !capturing;
 }
 
-bool GuardMemory::write_zone(const GuardRecord& record) noexcept {
+bool GuardMemory::write_zone(GuardRecord& record) noexcept {
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, record.context, true);
   bool written = lane && each_part(record, [&](size_t at, const unsigned char* bytes, size_t n) noexcept {
                    return driver_.cuMemcpyHtoDAsync_v2(record.ptr + record.bytes + at, bytes, n, lane->stream);
                  });
-  // The program's next kernel may overrun the block before the zone has its pattern, which then hides it. On a GPU whose
-  // engines are taken the copy comes late, and an allocation must not wait for that.
-  constexpr uint64_t kPatience = 200'000;
-  uint64_t start = steady_time();
-  while (written && driver_.cuStreamQuery(lane->stream) == CUDA_ERROR_NOT_READY && steady_time() - start < kPatience) {
-  }
+  record.write_number = issued_.fetch_add(1, std::memory_order_acq_rel) + 1;
   return written;
+}
+
+// What was counted before the streams were seen idle has landed.
+void GuardMemory::finish_writes_briefly() noexcept {
+  constexpr uint64_t kPatience = 200'000;
+  uint64_t upto = issued_.load(std::memory_order_acquire);
+  if (landed_.load(std::memory_order_relaxed) >= upto) {
+    return;
+  }
+  RelaxedCapture relaxed(driver_);
+  uint64_t start = steady_time();
+  for (bool idle = false; !idle;) {
+    idle = true;
+    work_.lanes().each([&](ContextLane& lane) { idle = idle && driver_.cuStreamQuery(lane.stream) != CUDA_ERROR_NOT_READY; });
+    if (idle) {
+      raise(landed_, upto);
+    } else if (upto <= given_up_.load(std::memory_order_relaxed) || steady_time() - start > kPatience) {
+      raise(given_up_, upto);
+      return;
+    }
+  }
 }
 
 bool GuardMemory::fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept {
@@ -69,8 +166,27 @@ void GuardMemory::finish_writes(CUcontext context) noexcept {
 bool GuardMemory::read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept {
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);
-  return lane && driver_.cuMemcpyDtoHAsync_v2(out, from, n, lane->stream) == CUDA_SUCCESS &&
-         driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
+  unsigned char* slot = take_slot(n);
+  unsigned char* to = slot != nullptr ? slot : out;
+  bool good = lane && driver_.cuMemcpyDtoHAsync_v2(to, from, n, lane->stream) == CUDA_SUCCESS &&
+              driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
+  if (good && slot != nullptr) {
+    memcpy(out, slot, n);
+  }
+  give_slot(slot);
+  return good;
+}
+
+bool GuardMemory::read_zone(const GuardRecord& record, Damage& damage) noexcept {
+  unsigned char found[kPart];
+  for (size_t at = 0; at < record.zone; at += kPart) {
+    size_t n = record.zone - at < kPart ? record.zone - at : kPart;
+    if (!read(record.context, record.ptr + record.bytes + at, found, n)) {
+      return false;
+    }
+    look_at_zone(record.seed, at, found, n, damage);
+  }
+  return true;
 }
 
 template <class Call>

@@ -4,6 +4,8 @@
 
 #include "runtime/base/driver_api.h"
 #include "runtime/guard/guard_record.h"
+#include "runtime/guard/pinned_memory.h"
+#include "runtime/guard/zone.h"
 #include "runtime/resource/context_work.h"
 
 namespace xlog {
@@ -16,13 +18,45 @@ class GuardMemory final : private ContextWork::Client {
   // the driver has no event over a context), so what is read may still be written to.
   bool wait_for_work(CUcontext context) noexcept;
 
-  // On the private stream of `context`, which is current. Waited for by read() and with `wait`; the zone's pattern for a
-  // fraction of a millisecond at most.
-  bool write_zone(const GuardRecord& record) noexcept;
+  // On the private stream of `context`, which is current. Waited for by read() and with `wait`.
+  bool write_zone(GuardRecord& record) noexcept;
   bool fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept;
   // What was written so is there: before a free that is not ordered behind it, or the write could land in another block.
   void finish_writes(CUcontext context) noexcept;
+  // Before a kernel that may overrun blocks: a pattern that came later would hide it. Waits a fraction of a millisecond at
+  // most, and once for the same writes: engines may be taken, and a launch must not wait for that.
+  void finish_writes_briefly() noexcept;
+  // Its pattern is known to be there.
+  [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept {
+    return record.ordered || record.write_number <= landed_.load(std::memory_order_acquire);
+  }
   bool read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept;
+  // Adds what is wrong with the zone.
+  bool read_zone(const GuardRecord& record, Damage& damage) noexcept;
+
+  // A look at a zone that is put behind all work of the context, and waited for by the free of the block: cuMemFree waits
+  // for the context's work, this included, and so do the sources of plain memory before it is anybody else's. So a free
+  // waits once.
+  class LastLook {
+   public:
+    LastLook(GuardMemory& memory, const GuardRecord& record) noexcept;
+    ~LastLook();
+    LastLook(const LastLook&) = delete;
+    LastLook& operator=(const LastLook&) = delete;
+    // False: nothing was put there (a capture is under way, the zone is large, the driver cannot).
+    [[nodiscard]] bool is_under_way() const noexcept { return slot_ != nullptr; }
+    // After the free.
+    bool finish(Damage& damage) noexcept;
+
+   private:
+    static ContextLanes::Use open(GuardMemory& memory, const GuardRecord& record) noexcept;
+    bool wait() noexcept;
+    GuardMemory& memory_;
+    const GuardRecord& record_;
+    ContextLanes::Use lane_;
+    CUevent event_ = nullptr;  // over the work, then over the copy
+    unsigned char* slot_ = nullptr;
+  };
 
   // In the order of the program's stream. Not in the legacy stream while anything captures: work there beside a capture of a
   // blocking stream is refused (906) and loses the capture.
@@ -34,10 +68,19 @@ class GuardMemory final : private ContextWork::Client {
   // An event of the stream's context; nullptr when there is none.
   CUevent take_event(const StreamArg& stream, CUcontext& context) noexcept;
   void give_event(CUcontext context, CUevent event) noexcept;
-  void context_ended(CUcontext context) noexcept { work_.close(context); }
-  void refuse_context(CUcontext context) noexcept { work_.lanes().refuse(context); }
+  void context_ended(CUcontext context) noexcept {
+    work_.close(context);
+    looks_.close(context, [](ContextLane&) {});
+    pinned_.context_ended(context);
+  }
+  void refuse_context(CUcontext context) noexcept {
+    work_.lanes().refuse(context);
+    looks_.refuse(context);
+  }
 
  private:
+  unsigned char* take_slot(size_t bytes) noexcept;
+  void give_slot(unsigned char* slot) noexcept;
   void work_is_done(ContextLane&, void*) noexcept override {}
 
   template <class Call>
@@ -46,6 +89,16 @@ class GuardMemory final : private ContextWork::Client {
   const DriverApi& driver_;
   CaptureGate& gate_;
   ContextWork work_;
+  ContextLanes looks_{};  // their streams wait for the program's work: last looks, and nothing else
+  // Zones written on private streams, counted when the writes are in the stream; the highest count that is known to be done,
+  // and the highest that was waited for in vain.
+  std::atomic<uint64_t> issued_{0};
+  std::atomic<uint64_t> landed_{0};
+  std::atomic<uint64_t> given_up_{0};
+  // Where small reads arrive: one slot a read.
+  static constexpr size_t kReads = 16;
+  std::atomic<uint32_t> reads_{0};  // a bit for each slot in use
+  PinnedMemory pinned_{};
 };
 
 }  // namespace xlog

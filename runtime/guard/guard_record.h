@@ -27,9 +27,11 @@ struct GuardRecord {
   CUcontext context;
   Kind kind;
   int16_t device;
-  bool written;         // the zone holds its pattern, or will before anything that looks at it
-  bool ordered;         // written in the order of a stream of the program's
-  uint64_t clean_time;  // steady time of the last look that found nothing; 0: none since the allocation
+  bool written;  // the zone holds its pattern, or will before anything that looks at it
+  bool fenced;
+  bool ordered;           // written in the order of a stream of the program's
+  uint64_t write_number;  // of a zone that was written on a private stream
+  uint64_t clean_time;    // steady time of the last look that found nothing; 0: none since the allocation
   GuardStack allocated;
   GuardStack freed;
   GuardRecord* next;  // in the list of the live, in the slab
@@ -55,6 +57,19 @@ class GuardRecords {
 
   // The block is free. Its record is kept until kRemembered others were freed after it.
   void remember(GuardRecord* record) noexcept;
+  // Copies of the youngest that were freed and match, youngest first; returns how many.
+  template <class Match>
+  size_t last_freed(Match match, GuardRecord* out, size_t room) noexcept {
+    LockGuard guard(freed_lock_);
+    size_t count = 0;
+    for (size_t i = 1; i <= kRemembered && i <= next_freed_ && count < room; ++i) {
+      const GuardRecord* each = freed_[(next_freed_ - i) % kRemembered];
+      if (each != nullptr && match(*each)) {
+        out[count++] = *each;
+      }
+    }
+    return count;
+  }
   // A copy of the youngest that was freed at `ptr`; false when none is remembered.
   bool find_freed(uint64_t ptr, GuardRecord& out) noexcept;
 

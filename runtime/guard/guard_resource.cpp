@@ -9,127 +9,21 @@
 
 namespace xlog {
 
-namespace {
-
-bool is_want_of_memory(const Status& status) noexcept { return status.code == CUDA_ERROR_OUT_OF_MEMORY; }
-
-uint64_t extra_taken(const DeviceBlock& block) noexcept {
-  uint64_t without = taken_by(block.kind, block.bytes);
-  return block.taken > without ? block.taken - without : 0;
-}
-
-}  // namespace
-
-bool GuardResource::takes(const AllocationRequest& request) const noexcept {
-  return request.kind <= Kind::pool && request.own == nullptr && request.reservation == nullptr && request.bytes != 0 &&
-         request.context != nullptr;
-}
-
-// With a zone where there is room for one, else as it was asked for.
-Status GuardResource::allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept {
-  AllocationRequest grown = request;
-  bool pitched = request.kind == Kind::pitch;
-  size_t extra = pitched ? request.width_bytes : settings_.zone;
-  bool fits =
-      settings_.zone != 0 && request.bytes + extra > request.bytes &&
-      extra_.load(std::memory_order_relaxed) + (taken_by(request.kind, request.bytes + extra) - taken_by(request.kind, request.bytes)) <=
-          settings_.most_extra;
-  if (!fits) {
-    if (settings_.zone != 0) {
-      reporter_.count_unguarded();
-    }
-    return inner_.allocate(request, out);
+// What a look at the zone has found. A block is told once.
+void GuardResource::judge(GuardRecord& record, const Damage& damage, std::string_view found_by) noexcept {
+  if (damage.count == 0) {
+    record.clean_time = steady_time();
+  } else if (record.written) {
+    reporter_.report({.block = &record, .damage = damage, .found_by = found_by}, records_);
   }
-  grown.bytes += extra;
-  grown.height += pitched ? 1 : 0;
-  Status status = inner_.allocate(grown, out);
-  if (is_want_of_memory(status)) {  // it may be the zone that does not fit
-    status = inner_.allocate(request, out);
-    if (status.ok()) {
-      reporter_.count_unguarded();
-    }
-    return status;
-  }
-  if (status.ok()) {
-    out.guard_bytes = pitched ? *request.pitch_out : extra;
-    out.bytes -= out.guard_bytes;
-    extra_.fetch_add(extra_taken(out), std::memory_order_relaxed);
-  }
-  return status;
-}
-
-void GuardResource::arm(const AllocationRequest& request, DeviceBlock& block) noexcept {
-  GuardRecord* record = records_.make();
-  if (record == nullptr) {
-    reporter_.count_unguarded();
-    return;
-  }
-  record->ptr = block.ptr;
-  record->bytes = block.bytes;
-  record->zone = block.guard_bytes < settings_.zone ? block.guard_bytes : settings_.zone;
-  record->generation = block.generation.value;
-  record->seed = zone_seed(block.ptr, record->generation);
-  record->context = block.context;
-  record->kind = block.kind;
-  record->device = block.device;
-  record->ordered = request.is_ordered();
-  record->allocated.take(request.caller);
-  if (record->zone != 0) {
-    record->written = record->ordered ? memory_.write_zone(*record, request.stream_arg) : memory_.write_zone(*record);
-  }
-  if (settings_.poison_alloc && record->ordered) {
-    memory_.fill(request.stream_arg, block.ptr, block.bytes, kPoisonAllocated);
-  } else if (settings_.poison_alloc) {  // waited for: the program may write from any stream as soon as it has the address
-    memory_.fill(block.context, block.ptr, block.bytes, kPoisonAllocated, true);
-  }
-  block.guard = record;
-  records_.add_live(*record);
-}
-
-Status GuardResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
-  if (is_exiting() || !takes(request)) {
-    return inner_.allocate(request, out);
-  }
-  ordered_.settle();
-  Status status = allocate_grown(request, out);
-  if (is_want_of_memory(status) && relieve()) {
-    status = allocate_grown(request, out);
-  }
-  if (status.ok()) {
-    arm(request, out);
-  } else if (is_want_of_memory(status) && out_of_memory_.first()) {  // what follows may be a program that ends in disorder
-    check_all("the first refusal for want of memory", false);
-  }
-  return status;
-}
-
-bool GuardResource::read_zone(const GuardRecord& record, Damage& damage) noexcept {
-  unsigned char found[512];  // a part at a time: this is the program's stack
-  for (size_t at = 0; at < record.zone; at += sizeof found) {
-    size_t n = record.zone - at < sizeof found ? record.zone - at : sizeof found;
-    if (!memory_.read(record.context, record.ptr + record.bytes + at, found, n)) {
-      return false;
-    }
-    look_at_zone(record.seed, at, found, n, damage);
-  }
-  return true;
 }
 
 bool GuardResource::check_zone(GuardRecord& record, std::string_view found_by) noexcept {
-  Finding finding;
-  if (!record.written) {
-    return true;
-  }
-  if (!read_zone(record, finding.damage)) {
+  Damage damage;
+  if (record.written && !memory_.read_zone(record, damage)) {
     return false;
   }
-  if (finding.damage.count != 0) {
-    finding.block = &record;
-    finding.found_by = found_by;
-    reporter_.report(finding, records_);
-  } else {
-    record.clean_time = steady_time();
-  }
+  judge(record, damage, found_by);
   return true;
 }
 
@@ -139,7 +33,7 @@ Status GuardResource::free_below(DeviceBlock& block, const FreeRequest& request)
   Status status = inner_.deallocate(block, request);
   if (!status.ok()) {
     block.bytes -= block.guard_bytes;
-  } else if (block.guard_bytes != 0) {
+  } else {
     extra_.fetch_sub(extra, std::memory_order_relaxed);
   }
   return status;
@@ -149,9 +43,10 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
   GuardRecord& record = *block.guard;
   if (!record.ordered) {
     memory_.finish_writes(record.context);
+    launch_checks_.finish(record.context);
   }
   OrderedChecks::Slot* check = record.zone != 0 ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
-  if (settings_.poison_free) {
+  if (settings_.poison_free && !record.fenced) {
     memory_.fill(request.stream_arg, block.ptr, block.bytes, kPoisonFreed);
   }
   Status status = free_below(block, request);
@@ -168,18 +63,49 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
   return status;
 }
 
+// The free itself waits for the last look.
+bool GuardResource::free_behind_look(DeviceBlock& block, const FreeRequest& request, Status& status) noexcept {
+  GuardRecord& record = *block.guard;
+  GuardMemory::LastLook look(memory_, record);
+  Damage damage;
+  if (!look.is_under_way()) {
+    return false;
+  }
+  status = free_below(block, request);
+  if (status.ok()) {
+    if (look.finish(damage)) {
+      judge(record, damage, request.api);
+    } else {
+      reporter_.count_unchecked();
+    }
+    records_.remember(&record);
+  }
+  return true;
+}
+
 Status GuardResource::free_now(DeviceBlock& block, const FreeRequest& request) noexcept {
   GuardRecord& record = *block.guard;
   CurrentContext current(driver_, block.context);
-  bool quiet = current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context);
+  Status freed;
+  bool lasts = !record.fenced && (settings_.quarantine >= block.taken || settings_.poison_free);  // its bytes are looked at again
+  // The driver's free of pool memory waits for nothing.
+  if (!lasts && !record.ordered && settings_.check_launches == 0 && current.result() == CUDA_SUCCESS &&
+      free_behind_look(block, request, freed)) {
+    return freed;
+  }
+  bool looks = record.written || lasts;
+  bool quiet = looks && current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context);
+  if (quiet) {
+    launch_checks_.settle(&record);  // it knows the kernel
+  }
   bool checked = quiet && check_zone(record, request.api);
-  if (!checked) {
+  if (looks && !checked) {
     memory_.finish_writes(record.context);
   }
-  if (checked && settings_.quarantine >= block.taken && !block.shared && hold_back(block)) {
+  if (checked && lasts && settings_.quarantine >= block.taken && !block.shared && hold_back(block)) {
     return {};
   }
-  if (checked && settings_.poison_free) {
+  if (checked && lasts && settings_.poison_free) {
     memory_.fill(block.context, block.ptr, block.bytes, kPoisonFreed, true);
   }
   Status status = free_below(block, request);
@@ -203,6 +129,9 @@ Status GuardResource::deallocate(DeviceBlock& block, const FreeRequest& request)
   }
   ordered_.settle();
   records_.remove_live(record);
+  if (settings_.check_launches != 0) {
+    launch_checks_.wait_for_preparation();
+  }
   record.freed.take(request.caller);
   Status status = request.ordered ? free_ordered(block, request) : free_now(block, request);
   if (!status.ok()) {
@@ -288,6 +217,7 @@ void GuardResource::prepare_context_end(CUcontext context, bool alive) noexcept 
   CurrentContext current(driver_, context);
   if (current.result() == CUDA_SUCCESS) {
     memory_.wait_for_work(context);
+    launch_checks_.settle(nullptr);
     ordered_.settle_all(context);
   }
 }
@@ -303,9 +233,7 @@ void GuardResource::check_ending(const DeviceBlock& block, std::string_view api)
 }
 
 void GuardResource::forget(DeviceBlock& block) noexcept {
-  if (block.guard_bytes != 0) {
-    extra_.fetch_sub(extra_taken(block), std::memory_order_relaxed);
-  }
+  extra_.fetch_sub(extra_taken(block), std::memory_order_relaxed);
   block.bytes += block.guard_bytes;
   block.guard_bytes = 0;
   if (block.guard != nullptr) {
@@ -323,6 +251,7 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
     Damage damage;
   };
   ordered_.settle();
+  launch_checks_.settle(nullptr);
   auto* bad = static_cast<Found*>(map_state(kMost * sizeof(Found)));
   size_t count = 0;
   records_.each_live([&](GuardRecord& record) {
@@ -332,7 +261,7 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
     }
     CurrentContext current(driver_, record.context);
     Damage damage;
-    bool good = current.result() == CUDA_SUCCESS && read_zone(record, damage);
+    bool good = current.result() == CUDA_SUCCESS && memory_.read_zone(record, damage);
     if (!good) {
       reporter_.count_unchecked();
     } else if (damage.count == 0) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "runtime/base/diagnostics.h"
+#include "runtime/guard/fence_sample.h"
 #include "runtime/guard/guard_settings.h"
+#include "runtime/guard/launch_checks.h"
 #include "runtime/guard/ordered_checks.h"
 #include "runtime/guard/quarantine.h"
 #include "runtime/resource/resource_adaptor.h"
@@ -22,7 +24,8 @@ class GuardResource final : public ResourceAdaptor {
         records_(records),
         reporter_(reporter),
         memory_(driver, gate),
-        ordered_(driver, memory_, records, reporter, settings.zone) {}
+        launch_checks_(driver, gate, memory_, records, reporter, settings.check_launches),
+        ordered_(driver, memory_, records, reporter, settings.fence.one_in != 0 ? kFenceZone : settings.zone) {}
 
   using ResourceAdaptor::allocate, ResourceAdaptor::deallocate;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
@@ -31,6 +34,14 @@ class GuardResource final : public ResourceAdaptor {
   // All live blocks of this GPU whose zone is known to be written, and at exit all that is held, as they are now: nothing of the
   // program's is waited for.
   void check_all(std::string_view found_by, bool at_exit) noexcept;
+
+  // The program launches a kernel, and has launched it; `context` is current, on this GPU.
+  void before_launch() noexcept { memory_.finish_writes_briefly(); }
+  void launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept {
+    if (settings_.check_launches != 0 && !is_exiting()) {
+      launch_checks_.launched(launch, stream, context);
+    }
+  }
 
   // A context ends: before the driver's call (`alive`) or after it. Then each block, and at last the context.
   template <class Gone>  // gone(DeviceBlock&): a block of the quarantine went with its context
@@ -49,7 +60,11 @@ class GuardResource final : public ResourceAdaptor {
   // An event over a green context does not cover what may use its memory: its blocks are left alone.
   void refuse_context(CUcontext context) noexcept { memory_.refuse_context(context); }
   void check_ending(const DeviceBlock& block, std::string_view api) noexcept;
-  void finish_context_end(CUcontext context) noexcept { memory_.context_ended(context); }
+  void finish_context_end(CUcontext context) noexcept {
+    memory_.context_ended(context);
+    ordered_.context_ended(context);
+    launch_checks_.context_ended(context);
+  }
   // The block ended without a deallocate: it is again what the resource below made.
   void forget(DeviceBlock& block) noexcept;
 
@@ -62,10 +77,18 @@ class GuardResource final : public ResourceAdaptor {
   [[nodiscard]] uint64_t held_bytes() const noexcept { return quarantine_.bytes(); }
 
  private:
+  // Bytes behind a fenced block, at most.
+  static constexpr size_t kFenceZone = 512;
+
   [[nodiscard]] bool takes(const AllocationRequest& request) const noexcept;
+  bool is_to_be_fenced(const AllocationRequest& request) noexcept;
+  bool grow(AllocationRequest& request) noexcept;
+  // What the driver takes for a block beyond what it would take without a guard.
+  static uint64_t extra_taken(const DeviceBlock& block) noexcept;
   Status allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept;
   void arm(const AllocationRequest& request, DeviceBlock& block) noexcept;
-  bool read_zone(const GuardRecord& record, Damage& damage) noexcept;
+  void judge(GuardRecord& record, const Damage& damage, std::string_view found_by) noexcept;
+  bool free_behind_look(DeviceBlock& block, const FreeRequest& request, Status& status) noexcept;
   bool check_zone(GuardRecord& record, std::string_view found_by) noexcept;
   Status free_below(DeviceBlock& block, const FreeRequest& request) noexcept;
   Status free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept;
@@ -84,11 +107,13 @@ class GuardResource final : public ResourceAdaptor {
   GuardRecords& records_;
   FindingReporter& reporter_;
   GuardMemory memory_;
+  LaunchChecks launch_checks_;
   OrderedChecks ordered_;
   Quarantine quarantine_;
   Once out_of_memory_{};
   std::atomic<bool> exiting_{false};
-  std::atomic<uint64_t> extra_{0};  // what the driver takes for zones
+  std::atomic<uint64_t> extra_{0};  // what the driver takes for zones and fences
+  FenceSample sample_{};
 };
 
 }  // namespace xlog

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/options.h"
+
 namespace xlog {
 
 struct GuardSettings {
@@ -11,7 +13,9 @@ struct GuardSettings {
   bool poison_alloc = false;
   bool poison_free = false;
   uint64_t quarantine = 0;           // bytes of freed blocks that are held back
-  uint64_t most_extra = UINT64_MAX;  // bytes that zones may take of the GPU
+  uint64_t most_extra = UINT64_MAX;  // bytes that zones and fences may take of the GPU
+  FenceSpec fence;
+  uint32_t check_launches = 0;  // look after so many launches; 0: not
 };
 
 }  // namespace xlog

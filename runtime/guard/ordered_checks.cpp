@@ -4,24 +4,6 @@
 
 namespace xlog {
 
-bool OrderedChecks::has_pinned() noexcept {
-  if (pinned_.load(std::memory_order_acquire) != nullptr) {
-    return true;
-  }
-  LockGuard guard(lock_);
-  if (pinned_.load(std::memory_order_relaxed) == nullptr && !none_) {
-    RelaxedCapture relaxed(driver_);
-    void* fresh = nullptr;
-    none_ = driver_.cuMemHostAlloc == nullptr || driver_.cuMemHostAlloc(&fresh, kSlots * zone_, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS;
-    pinned_.store(none_ ? nullptr : static_cast<unsigned char*>(fresh), std::memory_order_release);
-  }
-  return !none_;
-}
-
-unsigned char* OrderedChecks::evidence(const Slot& slot) noexcept {
-  return pinned_.load(std::memory_order_acquire) + static_cast<size_t>(&slot - slots_) * zone_;
-}
-
 OrderedChecks::Slot* OrderedChecks::take() noexcept {
   for (Slot& each : slots_) {
     State free = State::free;
@@ -33,17 +15,19 @@ OrderedChecks::Slot* OrderedChecks::take() noexcept {
 }
 
 OrderedChecks::Slot* OrderedChecks::begin(GuardRecord& record, const StreamArg& stream, std::string_view api) noexcept {
-  Slot* slot = record.written && has_pinned() ? take() : nullptr;
+  unsigned char* pinned = record.written ? pinned_.get(driver_, kSlots * zone_) : nullptr;
+  Slot* slot = pinned != nullptr ? take() : nullptr;
   if (slot == nullptr) {
     return nullptr;
   }
   slot->api = api;
+  slot->found = pinned + static_cast<size_t>(slot - slots_) * zone_;
   slot->event = memory_.take_event(stream, slot->context);
   if (slot->event == nullptr) {
     slot->state.store(State::free, std::memory_order_release);
     return nullptr;
   }
-  if (!memory_.read(stream, record.ptr + record.bytes, evidence(*slot), record.zone, slot->event)) {
+  if (!memory_.read(stream, record.ptr + record.bytes, slot->found, record.zone, slot->event)) {
     cancel(*slot);
     return nullptr;
   }
@@ -77,7 +61,7 @@ bool OrderedChecks::find(CUdeviceptr ptr, GuardRecord& out) noexcept {
 void OrderedChecks::look(Slot& slot) noexcept {
   GuardRecord* record = slot.record;
   Finding finding;
-  look_at_zone(record->seed, 0, evidence(slot), record->zone, finding.damage);
+  look_at_zone(record->seed, 0, slot.found, record->zone, finding.damage);
   if (finding.damage.count != 0) {
     finding.block = record;
     finding.found_by = slot.api;

@@ -4,6 +4,7 @@
 
 #include "runtime/guard/finding.h"
 #include "runtime/guard/guard_memory.h"
+#include "runtime/guard/pinned_memory.h"
 
 namespace xlog {
 
@@ -20,6 +21,7 @@ class OrderedChecks {
     GuardRecord* record;
     CUcontext context;
     CUevent event;
+    unsigned char* found;  // the zone as it was, pinned
     std::string_view api;
   };
   // Before the free. nullptr: nothing was put into the stream.
@@ -32,13 +34,12 @@ class OrderedChecks {
   // Looks at what has arrived; or at all of a context that is about to end, waiting for it.
   void settle() noexcept;
   void settle_all(CUcontext context) noexcept;
+  void context_ended(CUcontext context) noexcept { pinned_.context_ended(context); }
 
  private:
   static constexpr size_t kSlots = 128;
 
   Slot* take() noexcept;
-  unsigned char* evidence(const Slot& slot) noexcept;
-  bool has_pinned() noexcept;
   void look(Slot& slot) noexcept;
 
   const DriverApi& driver_;
@@ -46,9 +47,7 @@ class OrderedChecks {
   GuardRecords& records_;
   FindingReporter& reporter_;
   const size_t zone_;
-  Lock lock_{};
-  std::atomic<unsigned char*> pinned_{nullptr};
-  bool none_ = false;  // no pinned memory could be had
+  PinnedMemory pinned_{};
   std::atomic<uint32_t> waiting_{0};
   Slot slots_[kSlots] = {};
 };

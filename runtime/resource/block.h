@@ -37,7 +37,11 @@ enum class Maker : uint8_t {
   driver,  // a call of the block's own kind
   pool,    // plain memory from the backend `async`
   cache,   // plain memory from the backend `cache`
+  fence,   // plain memory with a fence
 };
+
+// Its memory does not end with its context by itself.
+constexpr bool outlives_context(Maker maker) noexcept { return maker == Maker::pool || maker == Maker::fence; }
 
 // A CUstream as a program passed it, with the ABI it was passed through: handle 0 means the legacy stream in one and the
 // thread's own stream in the other (`_ptsz`).
@@ -86,6 +90,7 @@ struct AllocationRequest {
   CUmemoryPool pool = nullptr;      // async: the device's current pool where it is known; pool: as passed
   uint64_t stream_number = 0;       // cuStreamGetId; 0 when it was not needed
   bool as_plain = false;            // async: to be served by cuMemAlloc
+  bool fenced = false;              // plain memory, in a mapping of its own if that can be had
   const DriverCall* own = nullptr;  // kinds after `pool`: what makes the block
   bool in_use_already = false;      // graph: the driver has it, so it counts, whatever the limit
 

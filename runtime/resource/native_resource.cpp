@@ -32,19 +32,34 @@ CUresult NativeResource::call_driver(const AllocationRequest& request, CUdevicep
              : driver_.cuMemAlloc_v2(&ptr, request.bytes);
 }
 
+bool NativeResource::allocate_from_source(const AllocationRequest& request, CUdeviceptr& ptr, Maker& maker) noexcept {
+  maker = Maker::driver;
+  if (request.fenced && fence_ != nullptr && fence_->allocate(request.context, request.bytes, ptr)) {
+    maker = Maker::fence;
+  } else if (source_ != nullptr && request.kind == Kind::plain && request.own == nullptr &&
+             source_->allocate(request.context, request.bytes, ptr)) {
+    maker = maker_;
+  }
+  return maker != Maker::driver;
+}
+
+bool NativeResource::relieve() noexcept {
+  bool any = source_ != nullptr && source_->relieve();
+  return (fence_ != nullptr && fence_->relieve()) || any;
+}
+
 Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   CUdeviceptr ptr = out.ptr;
   bool ordered = request.is_ordered();
-  bool served =
-      source_ != nullptr && request.kind == Kind::plain && request.own == nullptr && source_->allocate(request.context, request.bytes, ptr);
-  CUresult result = served ? CUDA_SUCCESS : call_driver(request, ptr);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && source_ != nullptr && source_->relieve()) {
+  Maker maker = Maker::driver;
+  CUresult result = allocate_from_source(request, ptr, maker) ? CUDA_SUCCESS : call_driver(request, ptr);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
     result = call_driver(request, ptr);
   }
   out.ptr = ptr;
   if (result == CUDA_SUCCESS) {
     out.bytes = request.kind == Kind::pitch ? *request.pitch_out * request.height : request.bytes;
-    out.taken = taken_by(request.kind, out.bytes);
+    out.taken = maker == Maker::fence ? FenceSource::taken(out.bytes) : taken_by(request.kind, out.bytes);
     out.align = kDriverAlign;
     out.generation = Generation::next();
     out.tag = request.tag;
@@ -54,7 +69,7 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
     out.device = static_cast<int16_t>(request.device);
     out.kind = request.kind == Kind::async && !ordered ? Kind::plain : request.kind;
     out.state = BlockState::live;
-    out.maker = served ? maker_ : Maker::driver;
+    out.maker = maker;
     out.guard_bytes = 0;
     out.guard = nullptr;
     out.shared = false;
@@ -72,7 +87,8 @@ Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request
     uint64_t ended = block.ptr;
     result = (*request.own)(ended);
   } else if (!plainly) {
-    result = source_->free(block, request, pending);
+    PlainSource* source = block.maker == Maker::fence ? fence_ : source_;
+    result = source->free(block, request, pending);
   } else if (request.ordered) {
     auto call = request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync;
     result = call(block.ptr, request.stream_arg.handle);
@@ -96,11 +112,16 @@ Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request
   return {};
 }
 
-uint64_t NativeResource::pending_bytes() const noexcept { return pending_.total() + (source_ != nullptr ? source_->pending_bytes() : 0); }
+uint64_t NativeResource::pending_bytes() const noexcept {
+  return pending_.total() + (source_ != nullptr ? source_->pending_bytes() : 0) + (fence_ != nullptr ? fence_->pending_bytes() : 0);
+}
 
 uint64_t NativeResource::take_released() noexcept {
   if (source_ != nullptr) {
     settled(source_->take_settled());
+  }
+  if (fence_ != nullptr) {
+    settled(fence_->take_settled());
   }
   return released_.exchange(0, std::memory_order_acq_rel);
 }
@@ -131,6 +152,10 @@ Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
   if (source_ != nullptr) {
     source_->settle(goal);
     freed = source_->settled_bytes();  // take_released() hands them on
+  }
+  if (fence_ != nullptr) {
+    fence_->settle(goal);
+    freed += fence_->settled_bytes();
   }
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
     uint64_t now = steady_time();

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "runtime/base/options.h"
+#include "runtime/resource/fence_source.h"
 #include "runtime/resource/memory_resource.h"
 #include "runtime/resource/pending_frees.h"
 #include "runtime/resource/plain_source.h"
@@ -25,6 +26,7 @@ class NativeResource final : public DeviceMemoryResource {
     maker_ = maker;
   }
   [[nodiscard]] PlainSource* source() noexcept { return source_; }
+  void set_fence(FenceSource& fence) noexcept { fence_ = &fence; }
 
   using DeviceMemoryResource::allocate, DeviceMemoryResource::deallocate, DeviceMemoryResource::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
@@ -47,6 +49,8 @@ class NativeResource final : public DeviceMemoryResource {
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept { return count_ == BudgetCount::bytes ? block.bytes : block.taken; }
   CUresult call_driver(const AllocationRequest& request, CUdeviceptr& ptr) noexcept;
   CUresult allocate_ordered(const AllocationRequest& request, CUdeviceptr& ptr) noexcept;
+  bool relieve() noexcept;
+  bool allocate_from_source(const AllocationRequest& request, CUdeviceptr& ptr, Maker& maker) noexcept;
   void settled(uint64_t bytes) noexcept;
 
   const DriverApi& driver_;
@@ -58,6 +62,7 @@ class NativeResource final : public DeviceMemoryResource {
   PendingFrees pending_{};
   Lock settling_{};
   PlainSource* source_ = nullptr;
+  FenceSource* fence_ = nullptr;
   Maker maker_ = Maker::driver;
 };
 

@@ -48,6 +48,22 @@ CUresult PlainSource::free_by_driver(const DeviceBlock& block, const FreeRequest
   return (request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(block.ptr, request.stream_arg.handle);
 }
 
+// The free of no block tells whether the program may free here (and loses its capture if it may not); a plain block of
+// our own, freed in the relaxed mode, then waits as the program's would.
+CUresult PlainSource::wait_beside_captures() noexcept {
+  CUresult allowed = driver_.cuMemFree_v2(kNoBlock);
+  if (allowed != CUDA_ERROR_INVALID_VALUE) {
+    return allowed;
+  }
+  RelaxedCapture relaxed(driver_);
+  CUdeviceptr probe = 0;
+  CUresult result = driver_.cuMemAlloc_v2(&probe, 1);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
+    result = driver_.cuMemAlloc_v2(&probe, 1);
+  }
+  return result == CUDA_SUCCESS ? driver_.cuMemFree_v2(probe) : result;
+}
+
 CUresult PlainSource::free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept {
   pending = false;
   bool plainly = is_exiting() || leaves_to_driver(block);

@@ -79,6 +79,8 @@ class PlainSource : private ContextWork::Client {
   [[nodiscard]] virtual bool keeps(size_t taken, bool shared) noexcept = 0;
   // The block is freed as if it were the driver's.
   [[nodiscard]] virtual bool leaves_to_driver(const DeviceBlock& block) noexcept = 0;
+  // The block is freed by a driver call, now.
+  virtual CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept;
   // The rest of relieve(), and whether it gave anything back.
   virtual bool release_idle() noexcept = 0;
   virtual void keep_within_bounds() noexcept = 0;
@@ -92,6 +94,8 @@ class PlainSource : private ContextWork::Client {
   // What may be held on top of `used`.
   [[nodiscard]] uint64_t may_keep(uint64_t used) const noexcept;
   [[nodiscard]] ContextWork& work() noexcept { return work_; }
+  // cuMemFree while something captures, but for the free: refused where the capture forbids it, else it waits as that does.
+  CUresult wait_beside_captures() noexcept;
   // Gives back the oldest of what is kept, down to `most` bytes.
   void shrink(uint64_t most) noexcept;
   // Gives back what is kept of a context; without a lane it is gone.
@@ -105,7 +109,6 @@ class PlainSource : private ContextWork::Client {
  private:
   void work_is_done(ContextLane& lane, void* what) noexcept final;
   void keep(ContextLane* lane, KeptBlock* block) noexcept;
-  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept;
   CUresult make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
   [[nodiscard]] uint64_t most_pending() const noexcept;
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept {

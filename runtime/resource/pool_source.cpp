@@ -77,22 +77,9 @@ void PoolSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
   }
 }
 
-// The free of no block tells whether the program may free here (and loses its capture if it may not); a plain block of
-// our own, freed in the relaxed mode, then waits as the program's would.
 CUresult PoolSource::free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept {
-  CUresult allowed = driver_.cuMemFree_v2(kNoBlock);
-  if (allowed != CUDA_ERROR_INVALID_VALUE) {
-    return allowed;
-  }
+  CUresult result = wait_beside_captures();
   RelaxedCapture relaxed(driver_);
-  CUdeviceptr probe = 0;
-  CUresult result = driver_.cuMemAlloc_v2(&probe, 1);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
-    result = driver_.cuMemAlloc_v2(&probe, 1);
-  }
-  if (result == CUDA_SUCCESS) {
-    result = driver_.cuMemFree_v2(probe);
-  }
   return result == CUDA_SUCCESS ? driver_.cuMemFreeAsync(ptr, lane.stream) : result;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench-gpu.sh BUILD [backend|guard]: an unmodified program on the real driver, natively and under the library, as ratios in one run.
+# bench-gpu.sh BUILD [backend|guard [PROGRAMS]]: an unmodified program on the real driver, natively and under the library, as ratios in one run.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +11,8 @@ under() {  # under MODE COMMAND...
   local -a with=(LD_PRELOAD="$build/libxlog.so" XLOG_ASYNC_ALWAYS=1)
   case $mode in native) with=() ;; async*) with+=(XLOG_BACKEND=async) ;; cache*) with+=(XLOG_BACKEND=cache) ;; esac
   case $mode in *ordered*) with+=(XLOG_ASYNC_FREE=ordered) ;; esac
-  case $mode in *canary*) with+=(XLOG_GUARD=canary) ;; esac
+  case $mode in *canary*) with+=(XLOG_GUARD=canary) ;; *fence/100*) with+=(XLOG_GUARD=fence:1/100) ;; *fence*) with+=(XLOG_GUARD=fence) ;; esac
+  case $mode in *launch*) with+=(XLOG_GUARD_CHECK=launch) ;; esac
   case $mode in *log*) with+=(XLOG_LOG="$work/log/") ;; esac
   rm -rf "$work/log"
   env "${with[@]}" "$@" 2> "$work/err"
@@ -20,27 +21,35 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%.2f", a/b}'; }
 times() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%6.1f times", a/b}'; }
 backend=$build/bench/gpu/backend
 all="async async+ordered cache cache+ordered"
+least_of() { local n=$1 i; shift; for ((i = 0; i < n; ++i)); do "$@"; done | sort -n | head -1; }
+sanitized() { timeout 150 compute-sanitizer "$@" 2> /dev/null | grep -v '^====' | head -1; }
+only=${3:-}  # of the programs that compute, a regular expression
 guard() {
   local bytes mode native
-  echo "the guard: cudaMalloc + cudaFree, least of three, microseconds"
+  echo "the guard: cudaMalloc + cudaFree, least of two, microseconds"
   for bytes in 65536 1048576; do
     printf '  %9s bytes' $bytes
-    for mode in native canary async async+canary; do
-      printf '  %s %.2f' $mode "$(for _ in 1 2 3; do under $mode "$backend" pair $bytes 1; done | sort -n | head -1)"
+    for mode in native canary fence async+canary; do
+      printf '  %s %.2f' $mode "$(least_of 2 under $mode "$backend" pair $bytes 1)"
     done
     echo
   done
-  echo "the guard: wall time of programs that compute, of native, least of three"
+  native=$(least_of 2 under native "$build/bench/gpu/launches")
+  printf 'kernels of 20 us beside 100 live blocks: %.2f us a launch natively' "$native"
+  for mode in canary canary+launch; do printf '  %s %s' $mode "$(ratio "$(least_of 2 under $mode "$build/bench/gpu/launches")" "$native")"; done
+  printf '  memcheck %s\n' "$(ratio "$(sanitized "$build/bench/gpu/launches")" "$native")"
+  echo "the guard: wall time of programs that compute, of native, least of two"
   wall() { local from=$EPOCHREALTIME; under "$@" > /dev/null; echo "$EPOCHREALTIME $from" | awk '{print $1 - $2}'; }
-  least() { for _ in 1 2 3; do wall "$@"; done | sort -n | head -1; }
-  local -a programs=("$build/bench/gpu/sort")
-  python3 -c 'import torch' 2>/dev/null && programs+=("python3 $here/../bench/gpu/training.py 4096 4096 12 60")
+  local -a programs=("$build/bench/gpu/sort 10000000 kept" "$build/bench/gpu/sort 10000000")
+  python3 -c 'import cupy' 2>/dev/null && programs+=("python3 $here/../bench/gpu/products.py 8192 60")
+  python3 -c 'import torch' 2>/dev/null && programs+=("python3 $here/../bench/gpu/training.py 8192 4096 12 40")
   for program in "${programs[@]}"; do
-    native=$(least native $program)
+    [[ $program =~ ${only:-.} ]] || continue
+    native=$(least_of 2 wall native $program)
     printf '  %s: %.2f s' "${program##*/}" "$native"
-    for mode in canary async+canary; do printf '  %s %s' $mode "$(awk -v a="$(least $mode $program)" -v b="$native" 'BEGIN{printf "%.3f", a/b}')"; done
+    for mode in canary fence/100 fence; do printf '  %s %s' $mode "$(awk -v a="$(least_of 2 wall $mode $program)" -v b="$native" 'BEGIN{printf "%.3f", a/b}')"; done
     if command -v compute-sanitizer > /dev/null; then
-      printf '  memcheck %s' "$(awk -v a="$(wall native timeout 100 compute-sanitizer $program)" -v b="$native" 'BEGIN{printf "%.1f", a/b}')"
+      printf '  memcheck %s' "$(awk -v a="$(wall native timeout 10 compute-sanitizer $program || true)" -v b="$native" 'BEGIN{printf "%s%.1f", (a > 9 ? "more than " : ""), a/b}')"
     fi
     echo
   done

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""differential.py KIT [--only NAMES] LIST...: programs that were not written for this library, natively and under it.
+"""differential.py KIT [--only NAMES] [--modes MODES] LIST...: programs that were not written for this library, natively and under it.
 
 A LIST has a line a program, separated by tabs: name, GPUs that it needs, words (`alone`: nothing beside it; `more`: in the
 further modes too), command ({kit}, {here}, {samples} are folders). Each is run natively twice, and once in each mode; exit
 status and output must be those of the native runs. Lines that tell times, and lines that the two native runs do not have in
 common, are compared without their numbers. A program that fails natively shows nothing: it is skipped. Differences that must be stand in expected-differences.tsv. At the end: how much
-longer the modes took, over all programs. --only: those whose name matches the regular expression.
+longer the modes took, over all programs. --only: those whose name matches the regular expression; --modes: all in these modes
+alone, likewise.
 """
 import collections
 import concurrent.futures
@@ -25,16 +26,18 @@ MODES = {
     "async+ordered": {"XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1", "XLOG_ASYNC_FREE": "ordered"},
     "cache": {"XLOG_BACKEND": "cache"},
     "canary": {"XLOG_GUARD": "canary"},
+    "fence": {"XLOG_GUARD": "fence"},
 }
 MORE = {
     "log+budget": {"XLOG_LOG": None, "XLOG_BUDGET": "100%", "XLOG_HOST_BUDGET": "4T"},
     "direct+log": {"XLOG_LOG": None, "XLOG_BACKEND": "direct"},
     "async+budget": {"XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1", "XLOG_BUDGET": "100%"},
     "cache+ordered+log": {"XLOG_LOG": None, "XLOG_BACKEND": "cache", "XLOG_ASYNC_FREE": "ordered"},
+    "canary+launch": {"XLOG_GUARD": "canary", "XLOG_GUARD_CHECK": "launch"},
     "canary+quarantine": {"XLOG_GUARD": "canary", "XLOG_QUARANTINE": "64M"},
     "canary+async+log": {"XLOG_LOG": None, "XLOG_GUARD": "canary", "XLOG_BACKEND": "async", "XLOG_ASYNC_ALWAYS": "1"},
 }
-FINDING = re.compile(r"^xlog: guard: (overflow|use-after-free|double-free|interior-free): .*", re.M)
+FINDING = re.compile(r"^xlog: guard: (fault|overflow|use-after-free|double-free|interior-free): .*", re.M)
 TIMES = re.compile(r"(?i)time|msec|\bms\b|\bsec|/s\b|flop|bandwidth|throughput|elapsed")
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 
@@ -67,14 +70,17 @@ def comparable(native, other, text):
     return bare(mine), bare(first)
 
 
-def check(kit, folder, name, words, command, expected, where):
+def check(kit, folder, name, words, command, expected, where, wanted):
     results, seconds = [], collections.defaultdict(float)
     native = [run(command, folder, where) for _ in range(2)]
     native_time = min(each[3] for each in native)
     if native[0][0] != 0:
         said = native[0][2].splitlines()[-1:] or native[0][1].splitlines()[-1:]
         return None, seconds, "exit %d%s" % (native[0][0], ", " + said[0] if said else "")
-    for mode, settings in (dict(MODES, **MORE) if "more" in words else MODES).items():
+    modes = dict(MODES, **MORE) if "more" in words or wanted else MODES
+    for mode, settings in modes.items():
+        if wanted and not re.fullmatch(wanted, mode):
+            continue
         reasons = [row for row in expected if row[0] == name and mode.startswith(row[1])]
         if any(row[2] == "." for row in reasons):
             continue
@@ -108,9 +114,11 @@ def main():
     gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True).stdout.splitlines())
     expected = read_table(os.path.join(HERE, "expected-differences.tsv"), 4)
     folders = {"kit": kit, "here": HERE, "samples": os.path.join(kit, "samples")}
-    lists, only = sys.argv[2:], ""
+    lists, only, wanted = sys.argv[2:], "", ""
     if lists[:1] == ["--only"]:
         only, lists = lists[1], lists[2:]
+    if lists[:1] == ["--modes"]:
+        wanted, lists = lists[1], lists[2:]
     programs = [row for path in lists for row in read_table(path, 4) if re.fullmatch(only or ".*", row[0])]
     passed = failed = skipped = 0
     times = collections.defaultdict(float)
@@ -120,7 +128,7 @@ def main():
             folder = os.path.join(work, row[0])
             os.makedirs(folder)
             where = {} if row[1] != "1" or gpus == 0 else {"CUDA_VISIBLE_DEVICES": str(gpu % gpus)}
-            return row, check(kit, folder, row[0], row[2].split(), row[3].format(**folders), expected, where)
+            return row, check(kit, folder, row[0], row[2].split(), row[3].format(**folders), expected, where, wanted)
 
         def tell(row, outcome):
             nonlocal passed, failed, skipped
@@ -133,7 +141,7 @@ def main():
             wrong = [text for good, text in results if not good]
             passed += len(results) - len(wrong)
             failed += len(wrong)
-            ratios = " ".join("%s %.2f" % (m, seconds[m] / seconds[m + " native"]) for m in MODES if m in seconds)
+            ratios = " ".join("%s %.2f" % (m, seconds[m] / seconds[m + " native"]) for m in dict(MODES, **MORE) if m in seconds)
             print("  %s %s (times: %s)" % ("FAILED " if wrong else "ok     ", row[0], ratios), flush=True)
             for text in wrong:
                 print("          " + text, flush=True)

@@ -2,9 +2,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <regex>
-#include <sstream>
 
-#include "support/process.h"
+#include "support/misuses.h"
 #include "tools/analysis.h"
 #include "tools/report.h"
 
@@ -12,45 +11,6 @@ using namespace xlog;
 using namespace xlog::test;
 
 namespace {
-
-struct Misuse {
-  std::string name, canary, quarantine;
-};
-
-std::vector<Misuse> misuses() {
-  std::vector<Misuse> all;
-  std::istringstream table(slurp("tests/programs/misuse.tsv"));
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream fields(line);
-    Misuse each;
-    if (line[0] != '#' && std::getline(fields, each.name, '\t') && std::getline(fields, each.canary, '\t')) {
-      std::getline(fields, each.quarantine, '\t');
-      all.push_back(each);
-    }
-  }
-  return all;
-}
-
-// Names of the findings on stderr, in order; `-` for none.
-std::string findings(const std::string& err) {
-  static const std::regex kFinding("(^|\n)xlog: guard: ([a-z-]+): ");
-  std::string names;
-  for (std::sregex_iterator it(err.begin(), err.end(), kFinding), end; it != end; ++it) {
-    names += (names.empty() ? "" : " ") + (*it)[2].str();
-  }
-  return names.empty() ? "-" : names;
-}
-
-Outcome misuse(const std::string& name, const Environment& with) { return run_with_library({program("misuse/" + name)}, with); }
-
-std::string without_line(const std::string& text, const std::string& start) {
-  std::string out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    out += line.starts_with(start) ? "" : line + '\n';
-  }
-  return out;
-}
 
 const Environment kAll = {{"XLOG_GUARD", "canary:64"}, {"XLOG_QUARANTINE", "64M"}, {"XLOG_POISON", "alloc,free"}};
 
@@ -67,6 +27,7 @@ BOOST_AUTO_TEST_CASE(what_the_table_says_is_found_and_the_program_does_not_notic
            {std::pair{Environment{{"XLOG_GUARD", "canary"}}, each.canary},
             {Environment{{"XLOG_QUARANTINE", "256M"}}, each.quarantine},
             {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "async"}}, each.canary},
+            {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}}, each.canary},
             {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "cache"}, {"XLOG_BUDGET", "1G"}}, each.canary}}) {
         Outcome guarded = misuse(each.name, with);
         BOOST_TEST(findings(guarded.err) == expected);
@@ -97,8 +58,21 @@ BOOST_AUTO_TEST_CASE(addresses_copies_and_sets_at_the_end_are_as_without_it) {
   BOOST_TEST(run({program("past_the_end")}).out == native);
   for (const Environment& with :
        {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "canary:4096"}, {"XLOG_BACKEND", "async"}},
-        Environment{{"XLOG_GUARD", "canary:16"}, {"XLOG_BACKEND", "cache"}}, kAll}) {
+        Environment{{"XLOG_GUARD", "canary:16"}, {"XLOG_BACKEND", "cache"}}, Environment{{"XLOG_GUARD", "fence"}},
+        Environment{{"XLOG_GUARD", "fence:before:1/2"}}, Environment{{"XLOG_GUARD", "fence:16"}, {"XLOG_QUARANTINE", "64M"}}, kAll}) {
     Outcome guarded = run_with_library({program("past_the_end")}, with);
+    BOOST_TEST(guarded.out == native);
+    BOOST_TEST(guarded.err == "");
+  }
+}
+
+// A zone is looked at last by a copy that the free waits for.
+BOOST_AUTO_TEST_CASE(a_free_waits_for_the_work_of_its_context) {
+  const std::string native = slurp("tests/gpu/free_waits.expected");
+  BOOST_TEST(run({program("free_waits")}).out == native);
+  for (const Environment& with : {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "fence"}},
+                                  Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "async"}}}) {
+    Outcome guarded = run_with_library({program("free_waits")}, with);
     BOOST_TEST(guarded.out == native);
     BOOST_TEST(guarded.err == "");
   }
@@ -117,7 +91,8 @@ BOOST_AUTO_TEST_CASE(answers_are_as_without_it) {
       BOOST_TEST(plain.status == 0);
       std::string native = without_line(plain.out, one);
       for (const Environment& with :
-           {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "canary"}, {"XLOG_QUARANTINE", "64M"}}}) {
+           {Environment{{"XLOG_GUARD", "canary"}}, Environment{{"XLOG_GUARD", "canary"}, {"XLOG_QUARANTINE", "64M"}},
+            Environment{{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}}}) {
         BOOST_TEST(without_line(run_with_library(command, with).out, one) == native);
       }
     }
@@ -135,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_finding_says_what_where_and_who) {
       "(xlog: guard:     #[0-9]+ .*\n)+"
       "xlog: guard:   freed by thread [0-9]+:\n"
       "(xlog: guard:     #[0-9]+ .*\n)+"
-      "xlog: guard: 1 findings\n");
+      "xlog: guard: 1 finding\n");
   BOOST_TEST(std::regex_match(err, kText), err);
   err = misuse("overflow_last_of_zone", {{"XLOG_GUARD", "canary"}}).err;
   BOOST_TEST(err.find("bytes +255 to +255 behind the end: found 5a,") != err.npos);
@@ -180,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_lives_at_the_end_is_checked_unless_only_frees_are) {
 BOOST_AUTO_TEST_CASE(a_zone_never_costs_a_block) {
   Outcome tight = misuse("overflow_1_of_1mib", {{"XLOG_GUARD", "canary"}, {"XLOG_BUDGET", "1M"}});
   BOOST_TEST(tight.out == run({program("misuse/overflow_1_of_1mib")}).out);
-  BOOST_TEST(tight.err == "xlog: guard: 0 findings; 1 blocks without a zone (XLOG_GUARD_MAX, or no memory for one)\n");
+  BOOST_TEST(tight.err == "xlog: guard: 0 findings; 1 block without a zone or a fence (XLOG_GUARD_MAX, or no memory for one)\n");
   Outcome bounded = misuse("overflow_among_many", {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_MAX", "512K"}});
   BOOST_TEST(findings(bounded.err) == "-");  // the block is the 1235th, and a zone adds 512 bytes to each
   BOOST_TEST(bounded.err.find("976 blocks without a zone") != bounded.err.npos, bounded.err);
@@ -257,7 +232,13 @@ BOOST_AUTO_TEST_CASE(the_quarantine_is_bounded) {
 BOOST_AUTO_TEST_CASE(a_check_that_cannot_be_read_starts_nothing) {
   for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"XLOG_GUARD", "canary:8"},
                                                                                     {"XLOG_GUARD", "canary:5000"},
-                                                                                    {"XLOG_GUARD", "fence"},
+                                                                                    {"XLOG_GUARD", "fence:0"},
+                                                                                    {"XLOG_GUARD", "fence:1/0"},
+                                                                                    {"XLOG_GUARD", "fence:2M-1M"},
+                                                                                    {"XLOG_GUARD", "fence:1000-"},
+                                                                                    {"XLOG_GUARD", "fence:before:"},
+                                                                                    {"XLOG_GUARD", "fences"},
+                                                                                    {"XLOG_GUARD_CHECK", "launch:0"},
                                                                                     {"XLOG_GUARD_CHECK", "never"},
                                                                                     {"XLOG_POISON", "alloc,"},
                                                                                     {"XLOG_QUARANTINE", "lots"},

@@ -259,5 +259,5 @@ SIM_EXPORT CUresult cuCtxSynchronize() {
   }
   wait_until([context] { return is_idle(*context); }, Driver::get().lock);
   release_idle_pools();
-  return CUDA_SUCCESS;
+  return context->fault;
 }

@@ -58,6 +58,7 @@ CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wa
   if (wait) {
     wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
     release_idle_pools();
+    return stream->context->fault;
   }
   return CUDA_SUCCESS;
 }

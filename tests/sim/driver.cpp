@@ -121,6 +121,8 @@ Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstre
     } else if (driver.contexts.count(context_) == 0) {
       result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
       context_ = nullptr;
+    } else if (context_->fault != CUDA_SUCCESS && std::strncmp(name, "cuCtx", 5) != 0) {
+      result_ = context_->fault;
     }
   }
 }

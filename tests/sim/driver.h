@@ -71,7 +71,8 @@ struct Context {
   std::unique_ptr<Stream> legacy;
   std::map<unsigned, std::unique_ptr<Stream>> per_thread;
   std::set<Stream*> streams;
-  bool first = false;  // made by the first cuCtxCreate: for the calls with 32-bit sizes, which want such a one
+  CUresult fault = CUDA_SUCCESS;  // what every call gets since a kernel met an address that is not mapped
+  bool first = false;             // made by the first cuCtxCreate: for the calls with 32-bit sizes, which want such a one
 };
 
 struct Stream {
@@ -96,7 +97,7 @@ struct Block {
   Pool* pool;        // pool blocks
   bool freeing = false;
   uint64_t serial = 0;  // never twice
-  enum class Sort { device, managed, array } sort = Sort::device;
+  enum class Sort { device, managed, array, mapped } sort = Sort::device;
   bool resident = false;  // managed: on the device
 };
 
@@ -207,8 +208,9 @@ struct Driver {
   std::vector<CUmemGenericAllocationHandle> spare_handles;  // given out again, as a heap does
   std::map<uint64_t, Mapping> mappings;
   std::map<uint64_t, size_t> reservations;
-  std::map<uint64_t, std::pair<size_t, int>> opened;  // other processes' blocks: bytes, how often
-  std::map<void*, std::pair<Context*, size_t>> host;  // pinned
+  std::map<size_t, std::vector<uint64_t>> spare_reservations;  // by size
+  std::map<uint64_t, std::pair<size_t, int>> opened;           // other processes' blocks: bytes, how often
+  std::map<void*, std::pair<Context*, size_t>> host;           // pinned
   uint64_t next_operation = 1;
   uint64_t next_stream_id = 1;
   std::minstd_rand random;
@@ -275,6 +277,9 @@ bool is_done(const Event& event);
 void wait_until(const std::function<bool()>& done, std::mutex& lock);
 void release_idle_pools();
 
+// Addresses that programs reserve for mappings: where nothing is mapped a kernel faults.
+constexpr uint64_t kReservations = 0x5800'0000'0000ULL;
+constexpr uint64_t kReservationsEnd = 0x5900'0000'0000ULL;
 Block* find_block(uint64_t address);  // live block that holds the address
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);

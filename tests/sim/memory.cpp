@@ -162,7 +162,8 @@ void release_plain(const Block& block) {
 CUresult free_block(uint64_t ptr) {
   auto& blocks = Driver::get().blocks;
   auto it = blocks.find(ptr);
-  if (it == blocks.end() || it->second.freeing || it->second.sort == Block::Sort::array) {
+  bool freed_otherwise = it != blocks.end() && (it->second.sort == Block::Sort::array || it->second.sort == Block::Sort::mapped);
+  if (it == blocks.end() || it->second.freeing || freed_otherwise) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   Block block = it->second;
@@ -215,9 +216,12 @@ SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
     return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call.result();
   }
   Block* block = find_block(ptr);
-  if (block != nullptr && block->ptr == ptr && block->pool == nullptr) {  // waits for the context's work
+  if (block != nullptr && block->ptr == ptr && block->context != nullptr) {  // waits for the context's work
     Context* context = block->context;
     wait_until([context] { return is_idle(*context); }, Driver::get().lock);
+    if (context->fault != CUDA_SUCCESS) {
+      return context->fault;
+    }
   }
   return free_graph_memory(ptr) ? CUDA_SUCCESS : free_block(ptr);
 }
@@ -265,6 +269,7 @@ SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUd
 namespace {
 CUresult attribute_of(Block* block, void* out, CUpointer_attribute attribute, CUdeviceptr ptr) {
   bool pooled = block->pool != nullptr;
+  bool mapped = block->sort == Block::Sort::mapped;  // by cuMemMap
   switch (static_cast<int>(attribute)) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       *static_cast<CUcontext*>(out) = pooled ? nullptr : reinterpret_cast<CUcontext>(block->context);
@@ -276,10 +281,12 @@ CUresult attribute_of(Block* block, void* out, CUpointer_attribute attribute, CU
       *static_cast<CUdeviceptr*>(out) = ptr;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      *static_cast<int*>(out) = pooled ? block->pool->device->ordinal : block->context->device->ordinal;
+      *static_cast<int*>(out) = pooled   ? block->pool->device->ordinal
+                                : mapped ? Driver::get().handles.at(Driver::get().mappings.at(block->ptr).handle).memory->device->ordinal
+                                         : block->context->device->ordinal;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      *static_cast<unsigned*>(out) = pooled ? 0 : 1;
+      *static_cast<unsigned*>(out) = pooled || mapped ? 0 : 1;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       *static_cast<CUdeviceptr*>(out) = block->ptr;
@@ -328,7 +335,7 @@ SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* 
 SIM_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr ptr) {
   Call call("cuIpcGetMemHandle", Call::Needs::context);
   Block* block = call.failed() ? nullptr : find_block(ptr);
-  if (block == nullptr || block->pool != nullptr) {
+  if (block == nullptr || block->pool != nullptr || block->sort == Block::Sort::mapped) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   std::memset(out, 0, sizeof *out);

@@ -1,24 +1,93 @@
-// Kernels: the two that the programs of tests/programs/misuse load, by name. They touch memory without any check.
+// Kernels by name: the two that the programs of tests/programs/misuse load, and the one of the library's own. They touch
+// memory without any check, but that an address which is reserved and not mapped is a fault of the context.
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "runtime/guard/check_kernel.h"
 #include "tests/sim/driver.h"
 
 using namespace sim;
 
 namespace {
 
-std::map<std::string, int>& names() {
-  static auto* all = new std::map<std::string, int>{{"store_bytes", 1}, {"load_byte", 2}};
-  return *all;
-}
+using Arguments = void**;
 
 template <class T>
-T argument(void** arguments, int i) {
+T argument(Arguments arguments, int i) {
   T value;
   std::memcpy(&value, arguments[i], sizeof value);
   return value;
 }
+
+// The byte at `at`; nullptr and the context is lost.
+unsigned char* touch(Context& context, uint64_t at) {
+  if (at >= kReservations && at < kReservationsEnd && find_block(at) == nullptr) {
+    context.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return nullptr;
+  }
+  return reinterpret_cast<unsigned char*>(at);
+}
+
+std::function<void(Context&)> store_bytes(Arguments arguments, unsigned, Stream*) {
+  auto to = argument<uint64_t>(arguments, 0);
+  auto count = argument<uint64_t>(arguments, 1);
+  auto value = argument<uint32_t>(arguments, 2);
+  return [=](Context& context) {
+    unsigned char* at = nullptr;
+    for (uint64_t i = 0; i < count && (at = touch(context, to + i)) != nullptr; ++i) {
+      *at = static_cast<unsigned char>(value);
+    }
+  };
+}
+
+std::function<void(Context&)> load_byte(Arguments arguments, unsigned, Stream*) {
+  auto from = argument<uint64_t>(arguments, 0);
+  auto to = argument<uint64_t>(arguments, 1);
+  return [=](Context& context) {
+    unsigned char* source = touch(context, from);
+    unsigned char* target = source != nullptr ? touch(context, to) : nullptr;
+    if (target != nullptr) {
+      *target = *source;
+    }
+  };
+}
+
+// Zones of live blocks alone, from the launch to the end.
+std::function<void(Context&)> check_zones(Arguments arguments, unsigned count, Stream* stream) {
+  auto* zones = argument<xlog::ZoneToCheck*>(arguments, 0);
+  auto* flags = argument<uint32_t*>(arguments, 1);
+  std::vector<Use> uses;
+  for (unsigned i = 0; i < count; ++i) {
+    if (find_block(zones[i].at) == nullptr) {
+      std::fprintf(stderr, "simulated driver: a zone is checked after its block was freed\n");
+      std::abort();
+    }
+    uses.push_back(use_of(zones[i].at, stream));
+  }
+  return [=](Context& context) {
+    for (const Use& use : uses) {
+      use.check();
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      const unsigned char* at = touch(context, zones[i].at);
+      for (uint64_t n = 0; at != nullptr && n < zones[i].bytes; ++n) {
+        uint64_t x = zones[i].seed + (n >> 3) * 0x9E3779B97F4A7C15;
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+        x ^= x >> 31;
+        flags[i] = at[n] != (x >> ((n & 7) << 3) & 255) ? 1 : flags[i];
+      }
+    }
+  };
+}
+
+struct Kernel {
+  const char* name;
+  std::function<void(Context&)> (*prepare)(Arguments, unsigned blocks, Stream* stream);
+};
+constexpr Kernel kKernels[] = {{"store_bytes", store_bytes}, {"load_byte", load_byte}, {xlog::kCheckKernelName, check_zones}};
 
 }  // namespace
 
@@ -30,31 +99,30 @@ SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
 
 SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule, const char* name) {
   Call call("cuModuleGetFunction", Call::Needs::context);
-  auto found = names().find(name);
-  if (call.failed() || found == names().end()) {
-    return call.failed() ? call.result() : CUDA_ERROR_NOT_FOUND;
+  for (const Kernel& each : kKernels) {
+    if (!call.failed() && std::strcmp(each.name, name) == 0) {
+      *out = reinterpret_cast<CUfunction>(const_cast<Kernel*>(&each));
+      return CUDA_SUCCESS;
+    }
   }
-  *out = reinterpret_cast<CUfunction>(&found->second);
-  return CUDA_SUCCESS;
+  return call.failed() ? call.result() : CUDA_ERROR_NOT_FOUND;
 }
 
-SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                   CUstream handle, void** arguments, void**) {
-  Call call("cuLaunchKernel", Call::Needs::context);
+SIM_EXPORT CUresult cuFuncGetName(const char** name, CUfunction function) {
+  Call call("cuFuncGetName", Call::Needs::init);
+  *name = reinterpret_cast<Kernel*>(function)->name;
+  return call.result();
+}
+
+namespace {
+CUresult launch(const char* name, CUfunction function, unsigned blocks, CUstream handle, void** arguments, bool per_thread) {
+  Call call(name, Call::Needs::context, per_thread);
   Stream* stream = call.failed() ? nullptr : call.stream(handle);
   if (stream == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
-  auto first = argument<uint64_t>(arguments, 0);
-  auto second = argument<uint64_t>(arguments, 1);
-  bool stores = *reinterpret_cast<int*>(function) == 1;
-  unsigned value = stores ? argument<uint32_t>(arguments, 2) : 0;
-  auto run = [=] {
-    if (stores) {
-      std::memset(reinterpret_cast<void*>(first), static_cast<int>(value), second);
-    } else {
-      std::memcpy(reinterpret_cast<void*>(second), reinterpret_cast<void*>(first), 1);
-    }
+  auto run = [work = reinterpret_cast<Kernel*>(function)->prepare(arguments, blocks, stream), context = stream->context] {
+    work(*context);
     return true;
   };
   if (stream->capture != nullptr) {
@@ -63,4 +131,14 @@ SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsi
   }
   enqueue(*stream, run);
   return CUDA_SUCCESS;
+}
+}  // namespace
+
+SIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   CUstream stream, void** arguments, void**) {
+  return launch("cuLaunchKernel", function, x, stream, arguments, false);
+}
+SIM_EXPORT CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        CUstream stream, void** arguments, void**) {
+  return launch("cuLaunchKernel_ptsz", function, x, stream, arguments, true);
 }

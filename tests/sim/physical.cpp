@@ -96,10 +96,16 @@ SIM_EXPORT CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t, 
   if (call.failed() || bytes == 0 || bytes % kGranule != 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  static uint64_t next = 0x5800'0000'0000ULL;
-  *out = next;
-  Driver::get().reservations[next] = bytes;
-  next += bytes + kGranule;
+  // Addresses that were given back are the next that are given out.
+  static uint64_t next = kReservations;
+  auto& spare = Driver::get().spare_reservations[bytes];
+  *out = spare.empty() ? next : spare.back();
+  if (spare.empty()) {
+    next += bytes + kGranule;
+  } else {
+    spare.pop_back();
+  }
+  Driver::get().reservations[*out] = bytes;
   return CUDA_SUCCESS;
 }
 
@@ -129,6 +135,7 @@ SIM_EXPORT CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   all.erase(it);
+  Driver::get().spare_reservations[bytes].push_back(address);
   return CUDA_SUCCESS;
 }
 
@@ -142,7 +149,10 @@ SIM_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, C
   if (offset != 0 || bytes != known->second.memory->bytes) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   driver.mappings[address] = {bytes, handle};
+  driver.blocks[address] = {address, bytes, bytes, nullptr, nullptr, false, begin_life(0, nullptr), Block::Sort::mapped};
   ++known->second.mappings;
   return CUDA_SUCCESS;
 }
@@ -167,6 +177,9 @@ SIM_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   }
   while (first != last) {
     CUmemGenericAllocationHandle handle = first->second.handle;
+    end_life(driver.blocks.at(first->first).serial);
+    driver.blocks.erase(first->first);
+    munmap(reinterpret_cast<void*>(first->first), first->second.bytes);
     first = driver.mappings.erase(first);
     --driver.handles.at(handle).mappings;
     forget_if_unused(handle);

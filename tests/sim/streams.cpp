@@ -192,7 +192,7 @@ CUresult synchronize(const char* name, CUstream handle, bool per_thread) {
   }
   wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
   release_idle_pools();
-  return CUDA_SUCCESS;
+  return stream->context->fault;
 }
 
 CUresult is_capturing(const char* name, CUstream handle, CUstreamCaptureStatus* status, bool per_thread) {
@@ -317,7 +317,8 @@ SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
   if (call.failed() || Driver::get().events.count(event) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
-  return is_done(*event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  bool done = is_done(*event);
+  return event->context->fault != CUDA_SUCCESS ? event->context->fault : done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
@@ -328,7 +329,7 @@ SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   }
   wait_until([event] { return is_done(*event); }, Driver::get().lock);
   release_idle_pools();
-  return CUDA_SUCCESS;
+  return event->context->fault;
 }
 
 // An event over everything that the context has now, on its non-blocking streams too. Nothing is put into a stream.

@@ -8,7 +8,7 @@ so=$build/libxlog.so
 
 needed=$(readelf -d "$so" | sed -nE 's/.*NEEDED.*\[(.*)\]/\1/p')
 [ "$needed" = libc.so.6 ] || complain "libxlog.so needs more than libc: $needed"
-listed=$(sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\()([A-Za-z0-9_]+)\)$/\2/p' shim/intercepted.def shim/loader.def | sort)
+listed=$(sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\(|OWN\()([A-Za-z0-9_]+)\)$/\2/p' shim/intercepted.def shim/loader.def | sort)
 exported=$(nm -D --defined-only "$so" | awk '{print $NF}' | sort)
 [ "$listed" = "$exported" ] || complain "exports are not the lists: $(diff <(echo "$listed") <(echo "$exported") | grep '^[<>]' | tr '\n' ' ')"
 highest=$(objdump -T "$so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)

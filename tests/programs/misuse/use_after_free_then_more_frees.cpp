@@ -1,4 +1,4 @@
-// Other large blocks are freed after the write.
+// Large blocks are freed after the write. Another block keeps the memory where it is.
 #include "programs/misuse/misuse.h"
 
 namespace {
@@ -6,15 +6,19 @@ namespace {
 using namespace misuse;
 
 void run() {
-  CUdeviceptr blocks[3];
-  for (CUdeviceptr& each : blocks) {
+  CUdeviceptr block = must_alloc(1000);
+  CUdeviceptr beside = must_alloc(1000);
+  CUdeviceptr large[3];
+  for (CUdeviceptr& each : large) {
     each = must_alloc(100 << 20);
   }
-  MUST(cuMemFree_v2(blocks[0]));
-  write(wrong ? blocks[0] + (50 << 20) : blocks[1], 1);
+  MUST(cuMemFree_v2(block));
+  write(wrong ? block + 500 : beside, 1);
   MUST(cuCtxSynchronize());
-  MUST(cuMemFree_v2(blocks[1]));
-  free_and_synchronise(blocks[2]);
+  for (CUdeviceptr each : large) {
+    MUST(cuMemFree_v2(each));
+  }
+  free_and_synchronise(beside);
 }
 
 }  // namespace

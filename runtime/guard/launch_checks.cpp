@@ -1,0 +1,246 @@
+#include "runtime/guard/launch_checks.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/memory_map.h"
+#include "runtime/base/thread.h"
+#include "runtime/resource/relaxed_capture.h"
+
+namespace xlog {
+
+namespace {
+
+// As is_legacy() and is_per_thread() tell them apart.
+uint64_t stream_key(const StreamArg& stream) noexcept {
+  return stream.is_legacy() ? 1 : stream.is_per_thread() ? uint64_t{thread_id()} << 8 | 2 : reinterpret_cast<uint64_t>(stream.handle);
+}
+
+}  // namespace
+
+// Kernel and pinned memory are the context's and end with it. A context that cannot have them is not checked.
+LaunchChecks::Context* LaunchChecks::open(CUcontext context) noexcept {
+  LockGuard guard(lock_);
+  std::atomic<Context*>* place = nullptr;
+  for (auto& each : contexts_) {
+    Context* known = each.load(std::memory_order_relaxed);
+    if (known != nullptr && known->context.load(std::memory_order_relaxed) == context) {
+      return known->kernel != nullptr ? known : nullptr;
+    }
+    bool free = known == nullptr || known->context.load(std::memory_order_relaxed) == nullptr;
+    place = place == nullptr && free ? &each : place;
+  }
+  Context* fresh = place != nullptr ? place->load(std::memory_order_relaxed) : nullptr;
+  fresh = fresh != nullptr || place == nullptr ? fresh : static_cast<Context*>(map_state(sizeof(Context)));
+  if (fresh == nullptr) {
+    return nullptr;
+  }
+  RelaxedCapture relaxed(driver_);
+  CUmodule module = nullptr;
+  void* pinned = nullptr;
+  bool good = driver_.cuModuleLoadData != nullptr && driver_.cuModuleGetFunction != nullptr && driver_.cuLaunchKernel != nullptr &&
+              driver_.cuMemHostAlloc != nullptr && driver_.cuModuleLoadData(&module, kCheckKernel) == CUDA_SUCCESS &&
+              driver_.cuModuleGetFunction(&fresh->kernel, module, kCheckKernelName) == CUDA_SUCCESS &&
+              driver_.cuMemHostAlloc(&pinned, kSlots * sizeof(Pinned), CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_SUCCESS;
+  if (!good) {
+    fresh->kernel = nullptr;
+    if (said_none_.first()) {
+      say("XLOG_GUARD_CHECK=launch: the kernel that checks could not be loaded; zones are checked when blocks are freed");
+    }
+  }
+  fresh->pinned = static_cast<Pinned*>(pinned);
+  fresh->context.store(context, std::memory_order_relaxed);
+  place->store(fresh, std::memory_order_release);
+  return good ? fresh : nullptr;
+}
+
+LaunchChecks::Slot* LaunchChecks::take(Context& context) noexcept {
+  for (Slot& each : context.slots) {
+    State free = State::free;
+    if (each.state.compare_exchange_strong(free, State::filling, std::memory_order_acq_rel)) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+uint32_t LaunchChecks::collect(CUcontext context, Pinned& out) noexcept {
+  uint64_t start = first_zone_.load(std::memory_order_relaxed);
+  uint64_t seen = 0;
+  uint32_t count = 0;
+  records_.each_live([&](const GuardRecord& record) {
+    bool checked = record.written && !record.ordered && record.context == context && memory_.has_landed(record);
+    if (checked && seen++ >= start && count < kMostZones) {
+      out.zones[count++] = {.at = record.ptr + record.bytes, .seed = record.seed, .bytes = record.zone};
+    }
+  });
+  first_zone_.store(count == kMostZones ? start + count : 0, std::memory_order_relaxed);
+  memset(out.flags, 0, count * sizeof out.flags[0]);
+  return count;
+}
+
+bool LaunchChecks::enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept {
+  Pinned& pinned = pinned_of(context, slot);
+  auto launch = stream.per_thread_abi ? driver_.cuLaunchKernel_ptsz : driver_.cuLaunchKernel;
+  auto record = stream.per_thread_abi ? driver_.cuEventRecord_ptsz : driver_.cuEventRecord;
+  uint64_t zones = reinterpret_cast<uint64_t>(pinned.zones);
+  uint64_t flags = reinterpret_cast<uint64_t>(pinned.flags);
+  void* arguments[] = {&zones, &flags};
+  CaptureGate::Section section(gate_);
+  if (!section.is_open() || launch == nullptr || record == nullptr) {
+    return false;
+  }
+  if (!stream.is_legacy()) {  // work there is refused beside a capture of a blocking stream, and loses it
+    section.leave();
+  }
+  slot.zones = collect(context.context.load(std::memory_order_relaxed), pinned);
+  if (slot.zones == 0 || (slot.event == nullptr && driver_.cuEventCreate(&slot.event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)) {
+    return false;
+  }
+  return launch(context.kernel, slot.zones, 1, 1, kCheckThreads, 1, 1, 0, stream.handle, arguments, nullptr) == CUDA_SUCCESS &&
+         record(slot.event, stream.handle) == CUDA_SUCCESS;
+}
+
+void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept {
+  uint64_t key = stream_key(stream);
+  uint64_t before = last_stream_.exchange(key, std::memory_order_relaxed);
+  if (before != key && before != 0) {
+    last_mixed_.store(launch.number, std::memory_order_relaxed);
+  }
+  if (waiting_.load(std::memory_order_relaxed) != 0) {
+    settle(nullptr);
+  }
+  if (launch.number % every_ != 0 || gate_.is_capturing()) {
+    return;
+  }
+  Context* known = open(context);
+  Slot* slot = known != nullptr ? take(*known) : nullptr;
+  if (slot == nullptr) {
+    return;  // so many are on their way: the next one sees what this one would have
+  }
+  preparing_.fetch_add(1, std::memory_order_seq_cst);
+  bool there = enqueue(*known, *slot, stream);
+  preparing_.fetch_sub(1, std::memory_order_seq_cst);
+  if (!there) {
+    slot->state.store(State::free, std::memory_order_release);
+    return;
+  }
+  slot->launch = launch;
+  slot->clean = last_checked_.exchange(launch.number, std::memory_order_relaxed);
+  slot->mixed = last_mixed_.load(std::memory_order_relaxed) > slot->clean;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  slot->state.store(State::waiting, std::memory_order_release);
+}
+
+void LaunchChecks::look(Context& context, Slot& slot, GuardRecord* leaving) noexcept {
+  struct Found {
+    GuardRecord record;
+    Damage damage;
+  };
+  constexpr size_t kMost = 4;  // a check: this is the program's stack
+  Found found[kMost];
+  size_t count = 0;
+  const Pinned& pinned = pinned_of(context, slot);
+  for (uint32_t i = 0; i < slot.zones && count < kMost; ++i) {
+    if (pinned.flags[i] == 0) {
+      continue;
+    }
+    auto read = [&](GuardRecord& record) {
+      bool same = count < kMost && record.written && record.seed == pinned.zones[i].seed && record.ptr + record.bytes == pinned.zones[i].at;
+      if (same && memory_.read_zone(record, found[count].damage) && found[count].damage.count != 0) {
+        record.written = false;  // told once
+        found[count++].record = record;
+      }
+    };
+    if (leaving != nullptr) {
+      read(*leaving);
+    }
+    records_.each_live(read);
+  }
+  CheckedLaunch checked{.launch = slot.launch, .clean = slot.clean, .mixed = slot.mixed};
+  for (size_t i = 0; i < count; ++i) {
+    reporter_.report({.block = &found[i].record, .damage = found[i].damage, .found_by = "the check", .behind = &checked}, records_);
+  }
+}
+
+// In the order of launches, so that the first kernel behind which a zone is bad is the one that is named.
+void LaunchChecks::settle(GuardRecord* leaving) noexcept {
+  if (waiting_.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  RelaxedCapture relaxed(driver_);
+  for (auto& each : contexts_) {
+    Context* context = each.load(std::memory_order_acquire);
+    uint64_t last = 0;
+    for (Slot* slot = context != nullptr ? next_waiting(*context, last) : nullptr; slot != nullptr; slot = next_waiting(*context, last)) {
+      last = slot->launch.number;
+      State waiting = State::waiting;
+      if (!slot->state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
+        continue;
+      }
+      CUresult result = driver_.cuEventQuery(slot->event);
+      if (result == CUDA_ERROR_NOT_READY) {
+        slot->state.store(State::waiting, std::memory_order_release);
+        continue;
+      }
+      if (result == CUDA_SUCCESS) {
+        look(*context, *slot, leaving);
+      }
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
+      slot->state.store(State::free, std::memory_order_release);
+    }
+  }
+}
+
+LaunchChecks::Slot* LaunchChecks::next_waiting(Context& context, uint64_t after) noexcept {
+  Slot* next = nullptr;
+  for (Slot& each : context.slots) {
+    bool later = each.state.load(std::memory_order_acquire) == State::waiting && each.launch.number > after;
+    next = later && (next == nullptr || each.launch.number < next->launch.number) ? &each : next;
+  }
+  return next;
+}
+
+void LaunchChecks::wait_for_preparation() noexcept {
+  while (preparing_.load(std::memory_order_seq_cst) != 0) {
+    sched_yield();
+  }
+}
+
+void LaunchChecks::finish(CUcontext ended) noexcept {
+  RelaxedCapture relaxed(driver_);
+  for (auto& each : contexts_) {
+    Context* context = each.load(std::memory_order_acquire);
+    bool theirs = context != nullptr && context->context.load(std::memory_order_acquire) == ended;
+    for (size_t i = 0; theirs && i < kSlots; ++i) {
+      Slot& slot = context->slots[i];
+      if (slot.state.load(std::memory_order_acquire) == State::waiting) {
+        driver_.cuEventSynchronize(slot.event);
+      }
+    }
+  }
+  settle(nullptr);
+}
+
+void LaunchChecks::context_ended(CUcontext ended) noexcept {
+  LockGuard guard(lock_);
+  for (auto& each : contexts_) {
+    Context* context = each.load(std::memory_order_relaxed);
+    if (context == nullptr || context->context.load(std::memory_order_relaxed) != ended) {
+      continue;
+    }
+    for (Slot& slot : context->slots) {
+      State waiting = State::waiting;
+      slot.event = nullptr;
+      if (slot.state.compare_exchange_strong(waiting, State::free, std::memory_order_acq_rel)) {
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
+      }
+    }
+    context->kernel = nullptr;
+    context->pinned = nullptr;
+    context->context.store(nullptr, std::memory_order_release);
+  }
+}
+
+}  // namespace xlog

@@ -1,0 +1,80 @@
+// Checks of live blocks' zones behind the launches of kernels (XLOG_GUARD_CHECK=launch): a kernel of ours is put into the
+// stream behind the program's, and what it says is looked at when it has arrived, at some later call; the host never waits.
+// Only plain blocks of the stream's context whose pattern is known to be there, outside captures. Thread-safe.
+#pragma once
+
+#include "runtime/base/diagnostics.h"
+#include "runtime/guard/check_kernel.h"
+#include "runtime/guard/finding.h"
+#include "runtime/guard/guard_memory.h"
+#include "runtime/guard/launches.h"
+
+namespace xlog {
+
+class LaunchChecks {
+ public:
+  LaunchChecks(const DriverApi& driver, CaptureGate& gate, GuardMemory& memory, GuardRecords& records, FindingReporter& reporter,
+               uint32_t every) noexcept
+      : driver_(driver), gate_(gate), memory_(memory), records_(records), reporter_(reporter), every_(every) {}
+
+  // The program launched this into the stream; `context` is current, and the stream's.
+  void launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept;
+  // Looks at what has arrived. `leaving`: a record that is no longer among the live, whose block is not freed yet.
+  void settle(GuardRecord* leaving) noexcept;
+  // No check is being put together: one that was knows nothing of a block that left the live before this.
+  void wait_for_preparation() noexcept;
+  // All that was put into streams of the context is done: for a free that does not wait for the context's work itself.
+  void finish(CUcontext context) noexcept;
+  void context_ended(CUcontext context) noexcept;
+
+ private:
+  static constexpr size_t kContexts = 8;
+  static constexpr size_t kSlots = 32;
+  static constexpr size_t kMostZones = 2048;  // a check; more live blocks are taken in turn
+
+  enum class State : uint8_t { free, filling, waiting, looking };
+  struct Slot {
+    std::atomic<State> state;
+    CUevent event;
+    uint32_t zones;
+    bool mixed;  // other streams had work since the check before
+    Launch launch;
+    uint64_t clean;  // number of the launch after which the check before found nothing wrong, when it was made
+  };
+  struct Pinned {  // of one slot
+    ZoneToCheck zones[kMostZones];
+    uint32_t flags[kMostZones];
+  };
+  struct Context {
+    std::atomic<CUcontext> context;
+    CUfunction kernel;
+    Pinned* pinned;
+    Slot slots[kSlots];
+  };
+
+  Context* open(CUcontext context) noexcept;
+  Slot* take(Context& context) noexcept;
+  uint32_t collect(CUcontext context, Pinned& out) noexcept;
+  bool enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept;
+  static Slot* next_waiting(Context& context, uint64_t after) noexcept;
+  void look(Context& context, Slot& slot, GuardRecord* leaving) noexcept;
+  Pinned& pinned_of(Context& context, const Slot& slot) noexcept { return context.pinned[&slot - context.slots]; }
+
+  const DriverApi& driver_;
+  CaptureGate& gate_;
+  GuardMemory& memory_;
+  GuardRecords& records_;
+  FindingReporter& reporter_;
+  const uint32_t every_;
+  Lock lock_{};
+  Once said_none_{};
+  std::atomic<Context*> contexts_[kContexts]{};
+  std::atomic<uint32_t> preparing_{0};
+  std::atomic<uint32_t> waiting_{0};
+  std::atomic<uint64_t> last_checked_{0};  // number of the launch behind the last check
+  std::atomic<uint64_t> first_zone_{0};    // where the next check begins among the live blocks
+  std::atomic<uint64_t> last_stream_{0};
+  std::atomic<uint64_t> last_mixed_{0};  // number of the last launch into another stream than the one before
+};
+
+}  // namespace xlog
