@@ -14,7 +14,7 @@ struct GuardSettings {
   bool poison_free = false;
   uint64_t quarantine = 0;           // bytes of freed blocks that are held back
   uint64_t most_extra = UINT64_MAX;  // bytes that zones and fences may take of the GPU
-  FenceSpec fence;
+  FenceSpec fence{};
   uint32_t check_launches = 0;  // look after so many launches; 0: not
 };
 
