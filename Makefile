@@ -1,8 +1,9 @@
 # xlog: the only build file. Everything is built under build/. `make help` lists the targets.
 
 CUDA_HOME ?= /usr/local/cuda
-UNWIND    ?= libunwind# or none: no backtraces
 SANITIZE  ?=# address, thread or undefined: for the unit tests
+# or none: no backtraces. ThreadSanitizer does not see libunwind's locks, and is gone when its threads' destructors run.
+UNWIND    ?= $(if $(filter thread,$(SANITIZE)),none,libunwind)
 V         ?= 0
 PREFIX    ?= /usr/local
 

@@ -127,6 +127,7 @@ void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcon
     return;
   }
   slot->launch = launch;
+  slot->number.store(launch.number, std::memory_order_relaxed);
   slot->clean = last_checked_.exchange(launch.number, std::memory_order_relaxed);
   slot->mixed = last_mixed_.load(std::memory_order_relaxed) > slot->clean;
   waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -174,7 +175,7 @@ void LaunchChecks::settle(GuardRecord* leaving) noexcept {
     Context* context = each.load(std::memory_order_acquire);
     uint64_t last = 0;
     for (Slot* slot = context != nullptr ? next_waiting(*context, last) : nullptr; slot != nullptr; slot = next_waiting(*context, last)) {
-      last = slot->launch.number;
+      last = slot->number.load(std::memory_order_relaxed);
       State waiting = State::waiting;
       if (!slot->state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
         continue;
@@ -195,9 +196,13 @@ void LaunchChecks::settle(GuardRecord* leaving) noexcept {
 
 LaunchChecks::Slot* LaunchChecks::next_waiting(Context& context, uint64_t after) noexcept {
   Slot* next = nullptr;
+  uint64_t lowest = UINT64_MAX;
   for (Slot& each : context.slots) {
-    bool later = each.state.load(std::memory_order_acquire) == State::waiting && each.launch.number > after;
-    next = later && (next == nullptr || each.launch.number < next->launch.number) ? &each : next;
+    uint64_t number = each.number.load(std::memory_order_relaxed);
+    if (each.state.load(std::memory_order_acquire) == State::waiting && number > after && number < lowest) {
+      next = &each;
+      lowest = number;
+    }
   }
   return next;
 }

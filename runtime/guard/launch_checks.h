@@ -35,6 +35,7 @@ class LaunchChecks {
   enum class State : uint8_t { free, filling, waiting, looking };
   struct Slot {
     std::atomic<State> state;
+    std::atomic<uint64_t> number;  // of the launch: to be read by whoever does not have the slot
     CUevent event;
     uint32_t zones;
     bool mixed;  // other streams had work since the check before

@@ -278,9 +278,9 @@ void wait_until(const std::function<bool()>& done, std::mutex& lock);
 void release_idle_pools();
 
 // Addresses that programs reserve for mappings: where nothing is mapped a kernel faults.
-constexpr uint64_t kReservations = 0x5800'0000'0000ULL;
-constexpr uint64_t kReservationsEnd = 0x5900'0000'0000ULL;
-Block* find_block(uint64_t address);  // live block that holds the address
+uint64_t reservations_begin();
+constexpr uint64_t kReservations = uint64_t{1} << 38;  // bytes of them
+Block* find_block(uint64_t address);                   // live block that holds the address
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);
 void end_context(Context& context);

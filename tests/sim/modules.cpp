@@ -23,7 +23,7 @@ T argument(Arguments arguments, int i) {
 
 // The byte at `at`; nullptr and the context is lost.
 unsigned char* touch(Context& context, uint64_t at) {
-  if (at >= kReservations && at < kReservationsEnd && find_block(at) == nullptr) {
+  if (at - reservations_begin() < kReservations && find_block(at) == nullptr) {
     context.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
     return nullptr;
   }

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "tests/sim/driver.h"
 
 namespace sim {
@@ -10,6 +12,15 @@ Physical::~Physical() {
   if (device != nullptr) {
     device->used -= bytes;
   }
+}
+
+// Beside the devices where those were moved: sanitizers leave few addresses to programs.
+uint64_t reservations_begin() {
+  static const uint64_t begin = [] {
+    const char* base = std::getenv("XLOG_SIM_BASE");
+    return base != nullptr ? std::strtoull(base, nullptr, 16) + (uint64_t{1} << 38) : 0x5800'0000'0000ULL;
+  }();
+  return begin;
 }
 
 namespace {
@@ -97,7 +108,7 @@ SIM_EXPORT CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t, 
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   // Addresses that were given back are the next that are given out.
-  static uint64_t next = kReservations;
+  static uint64_t next = reservations_begin();
   auto& spare = Driver::get().spare_reservations[bytes];
   *out = spare.empty() ? next : spare.back();
   if (spare.empty()) {
