@@ -84,12 +84,12 @@ limits() {
 # The quarantine is tried where there is something for it to find, or to be silent about.
 misuse() {  # misuse NAME CANARY QUARANTINE FENCE
   local mode native ours found same
-  native=$("$build/programs/misuse/$1" 2> /dev/null; echo "exit $?")
+  native=$(timeout 60 "$build/programs/misuse/$1" 2> /dev/null; echo "exit $?")
   for mode in "$2:XLOG_GUARD=canary XLOG_GUARD_CHECK=launch" "$3:XLOG_QUARANTINE=256M" "$4:XLOG_GUARD=fence" \
     "-:correct XLOG_GUARD=canary XLOG_QUARANTINE=256M XLOG_POISON=alloc,free" "-:correct XLOG_GUARD=fence"; do
     if [[ $mode == *QUARANTINE=256M && $3 == - && $1 != *free* ]]; then echo right; continue; fi
     found=${mode#*:} same=no
-    ours=$(env LD_PRELOAD="$build/libxlog.so" ${found#correct } "$build/programs/misuse/$1" $([[ $found == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
+    ours=$(env LD_PRELOAD="$build/libxlog.so" ${found#correct } timeout 60 "$build/programs/misuse/$1" $([[ $found == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
     found=$(sed -n 's/^xlog: guard: \([a-z-]*\): .*/\1/p' "$1.err" | paste -sd' ')
     if [ "$found" = fault ]; then [[ $ours == *": 700"* ]] && same=yes
     elif [[ $mode == *correct* ]]; then [[ $ours == *"exit 0" ]] && same=yes
