@@ -23,6 +23,7 @@ void rounds(CUcontext context, int seed, int count) {
     misuse::write(block, size, choice % 3 == 0 ? nullptr : stream);
     if (choice < 6) {
       if (choice == 0) {
+        MUST(cuStreamSynchronize(nullptr));  // it was written from there, too
         MUST(cuMemFreeAsync(block, stream));
       } else {
         MUST(cuMemFree_v2(block));
