@@ -43,7 +43,9 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
   GuardRecord& record = *block.guard;
   if (!record.ordered) {
     memory_.finish_writes(record.context);
-    launch_checks_.finish(record.context);
+    if (settings_.check_launches != 0) {
+      launch_checks_.finish(record.context);
+    }
   }
   OrderedChecks::Slot* check = record.zone != 0 ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
   if (settings_.poison_free && !record.fenced) {

@@ -80,7 +80,7 @@ uint32_t LaunchChecks::collect(CUcontext context, Pinned& out) noexcept {
   return count;
 }
 
-bool LaunchChecks::enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept {
+LaunchChecks::Put LaunchChecks::enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept {
   Pinned& pinned = pinned_of(context, slot);
   auto launch = stream.per_thread_abi ? driver_.cuLaunchKernel_ptsz : driver_.cuLaunchKernel;
   auto record = stream.per_thread_abi ? driver_.cuEventRecord_ptsz : driver_.cuEventRecord;
@@ -89,17 +89,19 @@ bool LaunchChecks::enqueue(Context& context, Slot& slot, const StreamArg& stream
   void* arguments[] = {&zones, &flags};
   CaptureGate::Section section(gate_);
   if (!section.is_open() || launch == nullptr || record == nullptr) {
-    return false;
+    return Put::nothing;
   }
   if (!stream.is_legacy()) {  // work there is refused beside a capture of a blocking stream, and loses it
     section.leave();
   }
   slot.zones = collect(context.context.load(std::memory_order_relaxed), pinned);
   if (slot.zones == 0 || (slot.event == nullptr && driver_.cuEventCreate(&slot.event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)) {
-    return false;
+    return Put::nothing;
   }
-  return launch(context.kernel, slot.zones, 1, 1, kCheckThreads, 1, 1, 0, stream.handle, arguments, nullptr) == CUDA_SUCCESS &&
-         record(slot.event, stream.handle) == CUDA_SUCCESS;
+  if (launch(context.kernel, slot.zones, 1, 1, kCheckThreads, 1, 1, 0, stream.handle, arguments, nullptr) != CUDA_SUCCESS) {
+    return Put::nothing;
+  }
+  return record(slot.event, stream.handle) == CUDA_SUCCESS ? Put::check : Put::blind;
 }
 
 void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept {
@@ -120,10 +122,10 @@ void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcon
     return;  // so many are on their way: the next one sees what this one would have
   }
   preparing_.fetch_add(1, std::memory_order_seq_cst);
-  bool there = enqueue(*known, *slot, stream);
+  Put put = enqueue(*known, *slot, stream);
   preparing_.fetch_sub(1, std::memory_order_seq_cst);
-  if (!there) {
-    slot->state.store(State::free, std::memory_order_release);
+  if (put != Put::check) {  // a blind one keeps its slot: the kernel may still read what is in it
+    slot->state.store(put == Put::nothing ? State::free : State::filling, std::memory_order_release);
     return;
   }
   slot->launch = launch;

@@ -56,7 +56,8 @@ class LaunchChecks {
   Context* open(CUcontext context) noexcept;
   Slot* take(Context& context) noexcept;
   uint32_t collect(CUcontext context, Pinned& out) noexcept;
-  bool enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept;
+  enum class Put : uint8_t { nothing, blind, check };  // blind: the kernel runs, and nothing tells when it has run
+  Put enqueue(Context& context, Slot& slot, const StreamArg& stream) noexcept;
   static Slot* next_waiting(Context& context, uint64_t after) noexcept;
   void look(Context& context, Slot& slot, GuardRecord* leaving) noexcept;
   Pinned& pinned_of(Context& context, const Slot& slot) noexcept { return context.pinned[&slot - context.slots]; }

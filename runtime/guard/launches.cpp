@@ -48,23 +48,19 @@ Launch Launches::note(const DriverApi& driver, CUfunction function) noexcept {
   size_t size = strnlen(name, 4096);
   memcpy(launch.name, name, size < sizeof launch.name ? size : sizeof launch.name - 1);
   launch.of_name = count_name({name, size});
-  launch.number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
   LockGuard guard(lock_);
+  launch.number = ++count_;
   last_[launch.number % kLast] = launch;
   return launch;
 }
 
 size_t Launches::last(Launch (&out)[kLast]) noexcept {
   LockGuard guard(lock_);
-  uint64_t newest = count_.load(std::memory_order_relaxed);
-  size_t count = 0;
-  for (uint64_t number = newest; number != 0 && count < kLast; --number) {
-    const Launch& each = last_[number % kLast];
-    if (each.number == number) {  // else it is being written
-      out[count++] = each;
-    }
+  size_t known = count_ < kLast ? count_ : kLast;
+  for (size_t i = 0; i < known; ++i) {
+    out[i] = last_[(count_ - i) % kLast];
   }
-  return count;
+  return known;
 }
 
 }  // namespace xlog

@@ -35,8 +35,8 @@ class Launches {
   };
   uint64_t count_name(std::string_view name) noexcept;
 
-  std::atomic<uint64_t> count_{0};
   Lock lock_{};
+  uint64_t count_ = 0;
   Launch last_[kLast]{};
   Name names_[kNames]{};
 };

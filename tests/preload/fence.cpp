@@ -184,6 +184,23 @@ BOOST_AUTO_TEST_CASE(without_its_kernel_zones_are_checked_at_frees) {
   BOOST_TEST(none.err.starts_with("xlog: XLOG_GUARD_CHECK=launch: the kernel that checks could not be loaded;"), none.err);
 }
 
+// The kernel that checks runs, and nothing tells when it has.
+BOOST_AUTO_TEST_CASE(without_events_zones_are_checked_at_frees) {
+  const Environment with = {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}, {"XLOG_SIM_FAIL", "cuEventRecord:1+:999"}};
+  Outcome blind = misuse("overflow_twice", with);
+  BOOST_TEST(blind.out == run({program("misuse/overflow_twice")}).out);
+  BOOST_TEST(findings(blind.err) == "overflow overflow");
+  BOOST_TEST(blind.err.find("behind launch") == blind.err.npos, blind.err);
+  for (const char* seed : {"1", "2", "3"}) {
+    Environment many = with;
+    many["XLOG_SIM_SEED"] = seed;
+    many["XLOG_SIM_FAIL"] = "cuEventRecord:20+:999";
+    Outcome guarded = run_with_library({program("launches"), "8", "200"}, many);
+    BOOST_TEST(guarded.out == "done\n");
+    BOOST_TEST(findings(guarded.err) == "-");
+  }
+}
+
 // However many checks have arrived when they are looked at.
 BOOST_AUTO_TEST_CASE(the_first_kernel_behind_which_it_is_bad_is_named) {
   for (int seed = 1; seed <= 12; ++seed) {

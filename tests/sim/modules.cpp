@@ -59,18 +59,24 @@ std::function<void(Context&)> check_zones(Arguments arguments, unsigned count, S
   auto* zones = argument<xlog::ZoneToCheck*>(arguments, 0);
   auto* flags = argument<uint32_t*>(arguments, 1);
   std::vector<Use> uses;
+  std::vector<uint64_t> asked;
   for (unsigned i = 0; i < count; ++i) {
     if (find_block(zones[i].at) == nullptr) {
       std::fprintf(stderr, "simulated driver: a zone is checked after its block was freed\n");
       std::abort();
     }
     uses.push_back(use_of(zones[i].at, stream));
+    asked.push_back(zones[i].at);
   }
   return [=](Context& context) {
     for (const Use& use : uses) {
       use.check();
     }
     for (unsigned i = 0; i < count; ++i) {
+      if (zones[i].at != asked[i]) {
+        std::fprintf(stderr, "simulated driver: what a kernel was given was written anew before it ran\n");
+        std::abort();
+      }
       const unsigned char* at = touch(context, zones[i].at);
       for (uint64_t n = 0; at != nullptr && n < zones[i].bytes; ++n) {
         uint64_t x = zones[i].seed + (n >> 3) * 0x9E3779B97F4A7C15;
