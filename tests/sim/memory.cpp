@@ -6,6 +6,9 @@
 
 namespace sim {
 
+// Smaller blocks keep their pages: to fault them in again is most of what a schedule of small blocks would cost.
+constexpr size_t kWorthReleasing = size_t{32} << 20;
+
 void Space::open(uint64_t base, size_t bytes) {
   bytes = bytes / kGranule * kGranule;
   void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_READ | PROT_WRITE,
@@ -32,7 +35,9 @@ uint64_t Space::take(size_t bytes) {
 }
 
 void Space::give_back(uint64_t ptr, size_t bytes) {
-  madvise(reinterpret_cast<void*>(ptr), bytes, MADV_DONTNEED);
+  if (bytes >= kWorthReleasing) {
+    madvise(reinterpret_cast<void*>(ptr), bytes, MADV_DONTNEED);
+  }
   auto next = free_.lower_bound(ptr);
   if (next != free_.end() && ptr + bytes == next->first) {
     bytes += next->second;

@@ -161,7 +161,8 @@ SIM_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, C
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void* pages = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  madvise(pages, bytes, MADV_HUGEPAGE);  // without it a program under fences spends its time in page faults
   driver.mappings[address] = {bytes, handle};
   driver.blocks[address] = {address, bytes, bytes, nullptr, nullptr, false, begin_life(0, nullptr), Block::Sort::mapped};
   ++known->second.mappings;
