@@ -25,7 +25,7 @@ SAN := $(addprefix -fsanitize=,$(SANITIZE)) $(if $(filter undefined,$(SANITIZE))
 
 CXXFLAGS ?= -O2 -g
 WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror
-COMMON   := -std=c++20 $(WARN) -D__CUDA_API_VERSION_INTERNAL -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread $(SAN)
+COMMON   := -std=c++20 $(WARN) -D__CUDA_API_VERSION_INTERNAL -I. -I$(B)/gen -isystem $(CUDA_HOME)/include -MMD -MP -pthread -mcx16 $(SAN)
 # What is preloaded depends on libc alone: no exceptions, no run-time types, nothing visible that does not say so.
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)

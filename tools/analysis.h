@@ -115,6 +115,7 @@ struct Report {
   uint64_t rows = 0;
   uint64_t lost = 0;
   uint64_t empty_lines = 0;
+  uint64_t unfinished_rows = 0;
   uint64_t foreign_rows = 0;
   uint64_t foreign_frees = 0;
   uint64_t ended_unseen = 0;

@@ -50,7 +50,7 @@ int report_command(const std::vector<std::string>& names, bool json, bool verify
       live += gpu.live;
     }
     std::cout << report.rows << " rows, " << report.contradiction_count << " contradictions, " << report.foreign_rows << " foreign, "
-              << report.lost << " lost, live at the end " << live << " bytes\n";
+              << report.unfinished_rows << " unfinished, " << report.lost << " lost, live at the end " << live << " bytes\n";
     return report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? 0 : 1;
   }
   std::cout << (json ? report_json(report) : report_text(report, style)) << std::flush;

@@ -103,6 +103,7 @@ std::string report_json(const Report& report) {
               {"rows", report.rows},
               {"lost_rows", report.lost},
               {"empty_lines", report.empty_lines},
+              {"unfinished_rows", report.unfinished_rows},
               {"foreign_rows", report.foreign_rows},
               {"ended_unseen", report.ended_unseen},
               {"unhooked", report.unhooked},

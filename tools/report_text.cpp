@@ -94,6 +94,9 @@ class TextReport {
       line("note: " + plural(report_.lost, "row") +
            " lost (disk full, a size limit, or XLOG_LOG_MAX): figures after that are too low or too high");
     }
+    if (report_.unfinished_rows != 0) {
+      line("note: " + plural(report_.unfinished_rows, "call") + " had not returned when the process ended: empty lines, skipped");
+    }
     if (report_.foreign_rows != 0) {
       line("note: " + plural(report_.foreign_rows, "line") + " not of this log skipped");
     }

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
-#include "runtime/record/file_io.h"
+#include "runtime/record/row_writer.h"
 
 namespace xlog {
 
@@ -22,7 +22,17 @@ namespace {
 constexpr uint64_t kFirstWindow = 64 << 10;
 constexpr uint64_t kLargestWindow = 4 << 20;
 constexpr uint64_t kBlankStep = 64 << 10;
+constexpr uint64_t kPage = 4096;
 constexpr int kOpenFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+unsigned decimal_digits(uint64_t value) noexcept {
+  unsigned n = 1;
+  while (value >= 10) {
+    value /= 10;
+    ++n;
+  }
+  return n;
+}
 
 }  // namespace
 
@@ -58,10 +68,10 @@ int LogFile::create(std::string_view base, uint64_t max_bytes) noexcept {
   if (can_map(fd)) {
     close(fd);
     descriptor_ = -1;
-    mode_ = Mode::window;
+    mode_.store(Mode::window, std::memory_order_relaxed);
   } else {
     descriptor_ = move_high(fd);
-    mode_ = Mode::positioned;
+    mode_.store(Mode::positioned, std::memory_order_relaxed);
   }
   return 0;
 }
@@ -76,12 +86,12 @@ int LogFile::open_stream(const char* path) noexcept {
   stem_size_ = strlen(path);
   descriptor_ = move_high(fd);
   max_bytes_ = UINT64_MAX;
-  mode_ = Mode::stream;
+  mode_.store(Mode::stream, std::memory_order_relaxed);
   return descriptor_ >= 0 ? 0 : EMFILE;
 }
 
 int LogFile::reopen() const noexcept {
-  int fd = open(path_, mode_ == Mode::stream ? O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY : kOpenFlags);
+  int fd = open(path_, mode() == Mode::stream ? O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY : kOpenFlags);
   FileIdentity found;
   if (fd >= 0 && (!identify(fd, found) || !same(found, identity_))) {
     close(fd);
@@ -105,29 +115,19 @@ int LogFile::held_descriptor() noexcept {
   return fd;
 }
 
-LogWindow* LogFile::free_window() noexcept {
-  for (size_t i = 0; i < kWindows; ++i) {
-    LogWindow& window = windows_[next_window_++ % kWindows];
-    if (window.used.load(std::memory_order_acquire) == 0) {
-      return &window;
-    }
-  }
-  return nullptr;
-}
-
 LogFailure LogFile::add_window(uint64_t bytes) noexcept {
-  LogWindow* window = free_window();
-  int fd = window != nullptr ? reopen() : -1;
+  uint64_t begin = limit_.load(std::memory_order_relaxed);
+  int fd = reopen();
   if (fd < 0) {
     return LogFailure::gone;
   }
   int failed = 0;
   do {
-    failed = fallocate(fd, 0, static_cast<off_t>(limit_), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+    failed = fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
   } while (failed == EINTR);
   void* data = MAP_FAILED;
   if (failed == 0) {
-    data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(limit_));
+    data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin));
   }
   close(fd);
   if (data == MAP_FAILED) {
@@ -140,13 +140,11 @@ LogFailure LogFile::add_window(uint64_t bytes) noexcept {
   }
   madvise(data, bytes, MADV_DONTFORK);  // or a child's rows would land in the parent's file
   std::memset(data, '\n', bytes);
-  window->data = static_cast<char*>(data);
-  window->begin = limit_;
-  window->size = bytes;
-  window->filled.store(0, std::memory_order_relaxed);
-  window->used.store(1, std::memory_order_release);
-  last_ = window;
-  limit_ += bytes;
+  if (!windows_.add(static_cast<char*>(data), begin, bytes)) {
+    munmap(data, bytes);
+    return LogFailure::gone;
+  }
+  limit_.store(begin + bytes, std::memory_order_release);
   return LogFailure::none;
 }
 
@@ -159,11 +157,12 @@ LogFailure LogFile::add_blank(uint64_t bytes) noexcept {
   char blank[1024];
   std::memset(blank, '\n', sizeof blank);
   bool full = false;
-  for (uint64_t done = 0; done < bytes && !full;) {
-    ssize_t n = pwrite(fd, blank, sizeof blank, static_cast<off_t>(limit_));
+  uint64_t limit = limit_.load(std::memory_order_relaxed);
+  for (uint64_t end = limit + bytes; limit < end && !full;) {
+    ssize_t n = pwrite(fd, blank, sizeof blank, static_cast<off_t>(limit));
     if (n > 0) {
-      done += static_cast<uint64_t>(n);
-      limit_ += static_cast<uint64_t>(n);
+      limit += static_cast<uint64_t>(n);
+      limit_.store(limit, std::memory_order_release);
     }
     full = n <= 0 && errno != EINTR;
   }
@@ -173,17 +172,30 @@ LogFailure LogFile::add_blank(uint64_t bytes) noexcept {
   return full ? LogFailure::full : LogFailure::none;
 }
 
+// What is written last of a row lies in one window: of a place too near the end nothing is used.
+void LogFile::keep_begins_whole() noexcept {
+  Next now = read_next();
+  uint64_t left = limit_.load(std::memory_order_relaxed) - now.place;
+  if (left != 0 && left < kWrittenLast && replace_next(now, {now.place + left, now.seq})) {
+    windows_.skip(now.place, left);
+  }
+}
+
 LogFailure LogFile::extend(size_t size) noexcept {
-  bool mapped = mode_ == Mode::window;
+  if (mode() == Mode::window) {
+    keep_begins_whole();
+  }
+  bool mapped = mode() == Mode::window;
   uint64_t bytes = kBlankStep;
   if (mapped) {
-    bytes = limit_ < kFirstWindow ? kFirstWindow : limit_ > kLargestWindow ? kLargestWindow : limit_;
+    uint64_t limit = limit_.load(std::memory_order_relaxed);
+    bytes = limit < kFirstWindow ? kFirstWindow : limit > kLargestWindow ? kLargestWindow : limit;
   }
   while (bytes < size) {
     bytes *= 2;
   }
   for (; bytes >= 4096; bytes /= 2) {  // near the end of the disk, or of a limit, smaller steps still fit
-    if (!within_file_limit(limit_ + bytes)) {
+    if (!within_file_limit(limit_.load(std::memory_order_relaxed) + bytes)) {
       if (bytes / 2 < 4096) {
         return LogFailure::file_limit;
       }
@@ -197,51 +209,62 @@ LogFailure LogFile::extend(size_t size) noexcept {
   return LogFailure::full;
 }
 
-LogFailure LogFile::claim(size_t size, LogPlace& out) noexcept {
-  if (mode_ == Mode::stream) {
-    out = {.offset = tail_, .size = static_cast<uint32_t>(size)};
-    tail_ += size;
-    return LogFailure::none;
-  }
-  if (size > max_bytes_ || tail_ > max_bytes_ - size) {
-    return LogFailure::max_bytes;
-  }
-  if (settled_) {  // few rows still come: each extends the file by itself
-    out = {.offset = tail_, .size = static_cast<uint32_t>(size)};
-    tail_ += size;
-    return LogFailure::none;
-  }
-  LogWindow* before = last_;
-  bool crosses = tail_ < limit_;
-  if (tail_ + size > limit_) {  // one extension is always enough: it is larger than a row
-    LogFailure failure = extend(size);
-    if (failure != LogFailure::none) {
-      return failure;
+LogFile::Next LogFile::read_next() noexcept {
+  return {std::atomic_ref(next_.place).load(std::memory_order_relaxed), std::atomic_ref(next_.seq).load(std::memory_order_relaxed)};
+}
+
+// Two words that do not belong together are not what stands there, so that a torn read replaces nothing.
+bool LogFile::replace_next(const Next& expected, const Next& wanted) noexcept {
+  using Both = unsigned __int128;
+  auto both = [](const Next& next) { return static_cast<Both>(next.seq) << 64 | next.place; };
+  return __sync_bool_compare_and_swap(reinterpret_cast<Both*>(&next_), both(expected), both(wanted));
+}
+
+LogFailure LogFile::claim_row(size_t size, bool numbered, uint64_t max_bytes, LogPlace& out, uint64_t& seq) noexcept {
+  for (;;) {
+    Next now = read_next();
+    bool settled = (now.place & kSettled) != 0;
+    uint64_t at = now.place & ~kSettled;
+    Mode mode = this->mode();
+    uint64_t left_of_page = kPage - at % kPage;
+    if (mode == Mode::positioned && !settled && left_of_page < kWrittenLast) {
+      at += left_of_page;  // as between windows
+    }
+    seq = now.seq + (numbered ? 1 : 0);
+    uint64_t whole = size + (numbered ? decimal_digits(seq) : 0);
+    if (mode != Mode::stream && (whole > max_bytes || at > max_bytes - whole)) {
+      return LogFailure::max_bytes;
+    }
+    if (settled && !is_cut_.load(std::memory_order_acquire)) {
+      LockGuard guard(lock_);  // a row written now would be cut off
+      continue;
+    }
+    if (mode != Mode::stream && !settled && at + whole > limit_.load(std::memory_order_acquire)) {
+      LockGuard guard(lock_);
+      // One extension is enough for the row as it was read; another thread may have made it, or claimed what it gave.
+      LogFailure failure = at + whole > limit_.load(std::memory_order_relaxed) ? extend(whole) : LogFailure::none;
+      if (failure != LogFailure::none) {
+        return failure;
+      }
+      continue;
+    }
+    if (replace_next(now, {(at + whole) | (settled ? kSettled : 0), seq})) {
+      out = {.offset = at, .size = static_cast<uint32_t>(whole), .mapped = mode == Mode::window && !settled};
+      return LogFailure::none;
     }
   }
-  out.offset = tail_;
-  out.size = static_cast<uint32_t>(size);
-  out.first = mode_ == Mode::window ? (crosses && before != nullptr ? before : last_) : nullptr;
-  out.second = out.first != last_ && mode_ == Mode::window ? last_ : nullptr;
-  tail_ += size;
-  return LogFailure::none;
+}
+
+LogFailure LogFile::claim(size_t size, LogPlace& out, uint64_t& seq) noexcept { return claim_row(size, true, max_bytes_, out, seq); }
+
+LogFailure LogFile::claim(size_t size, LogPlace& out) noexcept {
+  uint64_t seq = 0;
+  return claim_row(size, false, max_bytes_, out, seq);
 }
 
 LogFailure LogFile::claim_beyond_max(size_t size, LogPlace& out) noexcept {
-  uint64_t saved = max_bytes_;
-  max_bytes_ = UINT64_MAX;
-  LogFailure failure = claim(size, out);
-  max_bytes_ = saved;
-  return failure;
-}
-
-void LogFile::count(LogWindow* window, uint64_t bytes) noexcept {
-  char* data = window->data;
-  uint64_t size = window->size;
-  if (window->filled.fetch_add(bytes, std::memory_order_acq_rel) + bytes == size) {
-    munmap(data, size);
-    window->used.store(0, std::memory_order_release);
-  }
+  uint64_t seq = 0;
+  return claim_row(size, false, UINT64_MAX, out, seq);
 }
 
 int LogFile::borrow_descriptor(bool& keep) noexcept {
@@ -256,51 +279,40 @@ void LogFile::write_at(uint64_t offset, std::string_view text) noexcept {
   if (fd < 0 || !within_file_limit(offset + text.size())) {
     return;
   }
-  while (!text.empty()) {
-    ssize_t n = pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) {
-      continue;
+  auto write = [fd](uint64_t at, std::string_view part) {
+    while (!part.empty()) {
+      ssize_t n = pwrite(fd, part.data(), part.size(), static_cast<off_t>(at));
+      if (n < 0 && errno == EINTR) {
+        continue;
+      }
+      if (n <= 0) {
+        break;
+      }
+      at += static_cast<uint64_t>(n);
+      part.remove_prefix(static_cast<size_t>(n));
     }
-    if (n <= 0) {
-      break;
-    }
-    offset += static_cast<uint64_t>(n);
-    text.remove_prefix(static_cast<size_t>(n));
+  };
+  // The kernel writes a page at a time, and a process that is killed between two has written the first.
+  size_t last = 0;
+  if (offset / kPage != (offset + text.size() - 1) / kPage) {
+    last = text.size() < kWrittenLast ? text.size() : kWrittenLast;
+    write(offset + last, text.substr(last));
+    text = text.substr(0, last);
   }
+  write(offset, text);
   if (!keep) {
     close(fd);
   }
 }
 
-void LogFile::fill_windows(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
-  uint64_t boundary = place.first->begin + place.first->size;
-  uint64_t at = place.offset;
-  for (std::string_view part : {head, middle, tail}) {
-    uint64_t room = at < boundary ? boundary - at : 0;
-    uint64_t here = part.size() < room ? part.size() : room;
-    if (here != 0) {
-      std::memcpy(place.first->data + (at - place.first->begin), part.data(), here);
-    }
-    if (here < part.size()) {
-      std::memcpy(place.second->data + (at + here - place.second->begin), part.data() + here, part.size() - here);
-    }
-    at += part.size();
-  }
-  uint64_t in_first = place.second != nullptr ? boundary - place.offset : place.size;
-  if (place.second != nullptr) {
-    count(place.second, place.size - in_first);
-  }
-  count(place.first, in_first);
-}
-
 void LogFile::fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
-  if (place.first != nullptr) {
-    fill_windows(place, head, middle, tail);
+  if (place.mapped) {
+    windows_.fill(place.offset, place.size, head, middle, tail);
     return;
   }
-  Text<3072> row;
+  Text<kLongestRow> row;
   row.put(head).put(middle).put(tail);
-  if (mode_ != Mode::stream) {
+  if (!is_stream()) {
     write_at(place.offset, row.view());
     return;
   }
@@ -311,33 +323,29 @@ void LogFile::fill(const LogPlace& place, std::string_view head, std::string_vie
 }
 
 void LogFile::overwrite(uint64_t offset, std::string_view text) noexcept {
-  if (mode_ != Mode::stream) {
+  if (mode() != Mode::stream) {
     write_at(offset, text);
   }
 }
 
 void LogFile::settle() noexcept {
-  if (mode_ == Mode::window && last_ != nullptr) {
-    uint64_t expected = tail_ - last_->begin;
-    if (tail_ < last_->begin || last_->filled.load(std::memory_order_acquire) != expected) {
-      return;  // somebody is filling a row there
-    }
-    if (last_->used.exchange(0, std::memory_order_acq_rel) != 0) {
-      munmap(last_->data, last_->size);
-    }
-    last_ = nullptr;
+  LockGuard guard(lock_);
+  Next now = read_next();
+  if (is_stream() || (now.place & kSettled) != 0 || (mode() == Mode::window && !windows_.is_filled_to(now.place)) ||
+      !replace_next(now, {now.place | kSettled, now.seq})) {
+    return;  // somebody is filling a row there, or claims one
   }
-  if (mode_ == Mode::window) {
-    descriptor_ = -1;
-    mode_ = Mode::positioned;
+  if (mode() == Mode::window) {
+    windows_.drop_last();
+    std::atomic_ref(descriptor_).store(-1, std::memory_order_relaxed);
+    mode_.store(Mode::positioned, std::memory_order_relaxed);
   }
-  if (mode_ == Mode::positioned) {
-    int fd = reopen();
-    if (fd >= 0) {
-      settled_ = ftruncate(fd, static_cast<off_t>(tail_)) == 0;
-      close(fd);
-    }
+  int fd = reopen();
+  if (fd >= 0) {
+    static_cast<void>(ftruncate(fd, static_cast<off_t>(now.place)));
+    close(fd);
   }
+  is_cut_.store(true, std::memory_order_release);
 }
 
 }  // namespace xlog

@@ -13,23 +13,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/base/lock.h"
 #include "runtime/record/file_io.h"
+#include "runtime/record/log_windows.h"
 
 namespace xlog {
-
-struct LogWindow {
-  char* data;
-  uint64_t begin;
-  uint64_t size;
-  std::atomic<uint64_t> filled;  // bytes; at `size` the window is unmapped by whoever filled the last
-  std::atomic<uint32_t> used;
-};
 
 struct LogPlace {
   uint64_t offset = 0;
   uint32_t size = 0;
-  LogWindow* first = nullptr;   // where `offset` lies
-  LogWindow* second = nullptr;  // where the rest lies, when the place crosses into the next window
+  bool mapped = false;  // it lies in windows
 };
 
 enum class LogFailure : uint8_t { none, full, file_limit, max_bytes, gone };
@@ -42,49 +35,60 @@ class LogFile {
   // Opens a FIFO or a device that exists.
   int open_stream(const char* path) noexcept;
 
-  [[nodiscard]] bool is_open() const noexcept { return mode_ != Mode::closed; }
+  [[nodiscard]] bool is_open() const noexcept { return mode() != Mode::closed; }
   // Path without its last ".csv": the stem of the companion files.
   [[nodiscard]] std::string_view stem() const noexcept { return {path_, stem_size_}; }
   [[nodiscard]] const char* path() const noexcept { return path_; }
-  [[nodiscard]] bool is_stream() const noexcept { return mode_ == Mode::stream; }
+  [[nodiscard]] bool is_stream() const noexcept { return mode() == Mode::stream; }
 
-  // Not thread-safe: the caller holds its lock.
+  // Thread-safe: a place for a row of `size` bytes and the digits of its `seq`, the next number. Takes a lock only to make
+  // the file longer. On failure nothing is claimed.
+  LogFailure claim(size_t size, LogPlace& out, uint64_t& seq) noexcept;
+  // For a line without a number.
   LogFailure claim(size_t size, LogPlace& out) noexcept;
+  // The same, whatever `max_bytes` says.
   LogFailure claim_beyond_max(size_t size, LogPlace& out) noexcept;
   // Thread-safe, once a place. The parts are written one behind the other; what they leave of the place stays empty lines.
   void fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
   // Writes over bytes that were filled before.
   void overwrite(uint64_t offset, std::string_view text) noexcept;
-  // Under the caller's lock: cuts the unused end off when nobody is filling; later rows go one pwrite each.
+  // Cuts the unused end off when nobody is filling; later rows go one pwrite each.
   void settle() noexcept;
 
  private:
   enum class Mode : uint8_t { closed, window, positioned, stream };
-  static constexpr size_t kWindows = 256;
+  // What the next row claims with one instruction, so that the order of places is the order of numbers. Alone in its line.
+  struct alignas(64) Next {
+    uint64_t place;  // first unclaimed byte; kSettled is set when each row makes the file longer by itself
+    uint64_t seq;    // rows claimed
+  };
+  static constexpr uint64_t kSettled = uint64_t{1} << 63;
   static constexpr size_t kPath = 1200;
 
+  [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
+  LogFailure claim_row(size_t size, bool numbered, uint64_t max_bytes, LogPlace& out, uint64_t& seq) noexcept;
+  Next read_next() noexcept;
+  bool replace_next(const Next& expected, const Next& wanted) noexcept;
+  // Under the lock.
   LogFailure extend(size_t size) noexcept;
+  void keep_begins_whole() noexcept;
   LogFailure add_window(uint64_t bytes) noexcept;
   LogFailure add_blank(uint64_t bytes) noexcept;
-  LogWindow* free_window() noexcept;
   int reopen() const noexcept;
   int held_descriptor() noexcept;
   // The one that is held, or one to be closed after use (`keep` false).
   int borrow_descriptor(bool& keep) noexcept;
   void write_at(uint64_t offset, std::string_view text) noexcept;
-  void fill_windows(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
-  static void count(LogWindow* window, uint64_t bytes) noexcept;
 
-  Mode mode_;
-  bool settled_;
+  Next next_;
+  Lock lock_;
+  std::atomic<Mode> mode_;
   int descriptor_;  // positioned, stream
   FileIdentity identity_;
   uint64_t max_bytes_;
-  uint64_t tail_;   // first unclaimed byte
-  uint64_t limit_;  // first byte behind the prepared part of the file
-  uint64_t next_window_;
-  LogWindow* last_;  // window that ends at limit_
-  LogWindow windows_[kWindows];
+  std::atomic<bool> is_cut_;     // `settle` is done with the file
+  std::atomic<uint64_t> limit_;  // first byte behind the prepared part of the file
+  LogWindows windows_;
   size_t stem_size_;
   char path_[kPath];
 };

@@ -20,15 +20,6 @@ namespace xlog {
 
 namespace {
 
-unsigned decimal_digits(uint64_t value) noexcept {
-  unsigned n = 1;
-  while (value >= 10) {
-    value /= 10;
-    ++n;
-  }
-  return n;
-}
-
 std::string_view failure_text(LogFailure failure) noexcept {
   switch (failure) {
     case LogFailure::full:
@@ -137,7 +128,6 @@ bool Recorder::open_locked(LogFailure& header_failure) noexcept {
     say(line.view());
     return false;
   }
-  next_seq_ = 1;
   TextSink stacks(stacks_path_, sizeof stacks_path_ - 1);
   stacks.put(file_.stem()).put(".stacks.csv");
   stacks_path_[stacks.size()] = '\0';
@@ -166,15 +156,7 @@ void Recorder::write_run_info() noexcept {
 }
 
 bool Recorder::claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept {
-  LogFailure failure = LogFailure::none;
-  {
-    LockGuard guard(lock_);
-    seq = next_seq_;
-    failure = file_.claim(size_without_seq + decimal_digits(seq), place);
-    if (failure == LogFailure::none) {
-      ++next_seq_;
-    }
-  }
+  LogFailure failure = file_.claim(size_without_seq, place, seq);
   if (failure != LogFailure::none) {
     count_lost(failure);
   }
@@ -311,7 +293,6 @@ void Recorder::begin_exit() noexcept {
     write_lost_row(lost_rows());
   }
   if (!file_.is_stream()) {
-    LockGuard guard(lock_);
     file_.settle();
   }
 }

@@ -91,7 +91,6 @@ class Recorder {
   Lock lock_;
   std::atomic<bool> allowed_;
   std::atomic<State> state_;
-  uint64_t next_seq_;
   LogFile file_;
   StackTable stacks_;
   std::atomic<uint64_t> lost_;

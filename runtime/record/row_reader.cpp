@@ -105,6 +105,9 @@ std::optional<uint64_t> parse_decimal(std::string_view text) { return parse(text
 
 std::optional<uint64_t> parse_hex(std::string_view text) { return text.starts_with("0x") ? parse(text.substr(2), 16) : std::nullopt; }
 
+// Between windows a few bytes may stay unused; a row is longer.
+constexpr uint64_t kShortestPlace = 8;
+
 RowReader::RowReader(std::string_view text) : text_(text) {
   if (!read_header() && error_.empty()) {
     error_ = "not an xlog log: the first line is not its header";
@@ -183,13 +186,25 @@ bool RowReader::next(Event& out) {
     at_ = end + 1;
     if (line.empty() || line[0] == '\0') {
       ++empty_lines_;
+      ++gap_;
       continue;
     }
     if (line_.split(line) && fill(out)) {
+      unfinished_rows_ += has_pieces_ || (gap_ >= kShortestPlace && !after_retracted_) ? 1 : 0;
+      gap_ = 0;
+      has_pieces_ = false;
+      after_retracted_ = out.action == action::retracted;
       return true;
     }
-    ++foreign_rows_;
+    // The first bytes of a row are written last: pieces of one stand beside an empty line.
+    if (has_pieces_ || gap_ != 0 || (at_ < text_.size() && text_[at_] == '\n')) {
+      has_pieces_ = true;
+    } else {
+      ++foreign_rows_;
+    }
   }
+  unfinished_rows_ += has_pieces_ ? 1 : 0;  // behind the last row, empty lines are what was never claimed
+  has_pieces_ = false;
   return false;
 }
 

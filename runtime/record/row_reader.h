@@ -63,6 +63,9 @@ class RowReader {
   [[nodiscard]] size_t offset() const { return at_; }
 
   [[nodiscard]] uint64_t empty_lines() const { return empty_lines_; }
+  // Places between rows that were claimed and never filled, or not to their end: the process died in the call. Neighbours
+  // count as one.
+  [[nodiscard]] uint64_t unfinished_rows() const { return unfinished_rows_; }
   [[nodiscard]] uint64_t foreign_rows() const { return foreign_rows_; }  // not rows of this log
   [[nodiscard]] bool cut() const { return cut_; }                        // the last row is not whole
 
@@ -81,6 +84,10 @@ class RowReader {
   CsvLine line_;
   std::string error_;
   uint64_t empty_lines_ = 0;
+  uint64_t unfinished_rows_ = 0;
+  uint64_t gap_ = 0;              // empty lines since the last row
+  bool has_pieces_ = false;       // of a row, in the gap
+  bool after_retracted_ = false;  // the last row is shorter than its place
   uint64_t foreign_rows_ = 0;
   bool cut_ = false;
 };

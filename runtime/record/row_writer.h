@@ -11,6 +11,7 @@ inline constexpr unsigned kHeldDigits = 12;  // of elapsed_ns in a row whose pla
 // A row in two parts, around `seq`: that number is claimed together with the row's place, when both parts are ready.
 using RowHead = Text<1280>;
 using RowTail = Text<1600>;
+inline constexpr size_t kLongestRow = 3072;
 void put_row_head(TextSink& out, const Event& event) noexcept;
 // With its newline. `min_elapsed_digits` pads elapsed_ns with zeros, for a row whose length must be known before its
 // duration is; where they stand goes to `elapsed_at`.

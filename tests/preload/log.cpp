@@ -20,26 +20,6 @@ xlog::tools::Report report_of(const std::string& path, bool resolve = false) {
   return analyse(find_logs({path}, problems), {.resolve = resolve});
 }
 
-// A file system of its own; needs to be allowed to mount.
-class SmallDisk {
- public:
-  SmallDisk(const std::string& path, const std::string& type, const std::string& options) : path_(path) {
-    mounted_ = run({"mount", "-t", type, "-o", options, type, path}).status == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) {
-      run({"umount", "-l", path_});
-    }
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  [[nodiscard]] bool mounted() const { return mounted_; }
-
- private:
-  std::string path_;
-  bool mounted_ = false;
-};
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_call_has_its_row_and_pointers_alternate) {

@@ -126,6 +126,15 @@ Outcome run(const std::vector<std::string>& command, const Environment& environm
   return result;
 }
 
+SmallDisk::SmallDisk(const std::string& path, const std::string& type, const std::string& options) : path_(path) {
+  mounted_ = run({"mount", "-t", type, "-o", options, type, path}).status == 0;
+}
+SmallDisk::~SmallDisk() {
+  if (mounted_) {
+    run({"umount", "-l", path_});
+  }
+}
+
 Outcome run_with_library(const std::vector<std::string>& command, Environment environment, const std::string& folder) {
   std::string& preload = environment["LD_PRELOAD"];
   preload = preload.empty() ? build_folder() + "/libxlog.so" : preload;

@@ -30,6 +30,20 @@ class TempFolder {
   std::string path_;
 };
 
+// A file system of its own; needs to be allowed to mount.
+class SmallDisk {
+ public:
+  SmallDisk(const std::string& path, const std::string& type, const std::string& options);
+  ~SmallDisk();
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
+
 std::string build_folder();               // where the products are
 std::string program(const std::string&);  // a test program's path
 std::string slurp(const std::string& path);

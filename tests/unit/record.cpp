@@ -1,13 +1,20 @@
 // Rows, paths and files of the log.
+#include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <map>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "runtime/record/log_file.h"
 #include "runtime/record/log_path.h"
+#include "runtime/record/log_windows.h"
 #include "runtime/record/recorder.h"
 #include "runtime/record/row_reader.h"
 #include "runtime/record/row_writer.h"
@@ -131,15 +138,41 @@ BOOST_AUTO_TEST_CASE(a_log_cut_at_any_byte_reads_up_to_the_cut) {
   }
 }
 
+// Whatever part of a row was written when the process died, the rest of the place is empty lines and its begin is.
+BOOST_AUTO_TEST_CASE(a_row_in_pieces_is_no_row) {
+  std::string whole = row(example());
+  for (size_t from = kWrittenLast; from < whole.size(); ++from) {
+    for (size_t to = from; to <= whole.size(); to += 1 + (to + from) % 3) {
+      std::string pieces(whole.size(), '\n');
+      pieces.replace(from, to - from, whole, from, to - from);
+      for (bool last : {false, true}) {
+        std::string text = header() + whole + pieces + (last ? std::string(9, '\n') : whole);
+        RowReader reader(text);
+        Event e;
+        size_t rows = 0;
+        while (reader.next(e)) {
+          ++rows;
+        }
+        bool blank = pieces.find_first_not_of('\n') == pieces.npos;
+        BOOST_REQUIRE(rows == (last ? 1 : 2));
+        BOOST_REQUIRE(reader.unfinished_rows() == (last && blank ? 0 : 1));
+        BOOST_REQUIRE(reader.foreign_rows() == 0);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(columns_in_another_order_and_more_of_them) {
-  std::string text = "extra,bytes,action,ptr,time,thread\nx,512,allocate,0x200,5,9\n\n\n,,,,,\n";
+  std::string text = "extra,bytes,action,ptr,time,thread\nx,512,allocate,0x200,5,9\n\n\nx,512,allocate,0x200,5,9\n,,,,,\n";
   RowReader reader(text);
   Event e;
   BOOST_REQUIRE(reader.next(e));
   BOOST_TEST(e.bytes == 512);
   BOOST_TEST(e.thread == 9);
+  BOOST_TEST(reader.next(e));
   BOOST_TEST(!reader.next(e));
   BOOST_TEST(reader.empty_lines() == 2);
+  BOOST_TEST(reader.unfinished_rows() == 0);
   BOOST_TEST(reader.foreign_rows() == 1);
 }
 
@@ -160,22 +193,18 @@ BOOST_AUTO_TEST_CASE(paths) {
 BOOST_AUTO_TEST_CASE(places_are_filled_by_many_threads_in_any_order) {
   TempFolder folder;
   auto file = std::make_unique<LogFile>();
-  *reinterpret_cast<char*>(file.get()) = 0;
   BOOST_REQUIRE(file->create(folder / "x", UINT64_MAX) == 0);
-  Lock lock{};
   std::vector<std::thread> all;
   constexpr int kThreads = 8;
   constexpr int kRows = 5000;
   for (int t = 0; t < kThreads; ++t) {
     all.emplace_back([&, t] {
       for (int i = 0; i < kRows; ++i) {
-        std::string text = "row " + std::to_string(t) + ' ' + std::to_string(i);
+        std::string text = "row " + std::to_string(t) + ' ' + std::to_string(i) + ' ';
         LogPlace place;
-        {
-          LockGuard guard(lock);
-          BOOST_REQUIRE(file->claim(text.size() + 1, place) == LogFailure::none);
-        }
-        file->fill(place, text.substr(0, 3), text.substr(3), "\n");
+        uint64_t seq = 0;
+        BOOST_REQUIRE(file->claim(text.size() + 1, place, seq) == LogFailure::none);
+        file->fill(place, text, std::to_string(seq), "\n");
       }
     });
   }
@@ -184,8 +213,22 @@ BOOST_AUTO_TEST_CASE(places_are_filled_by_many_threads_in_any_order) {
   }
   file->settle();
   std::string text = test::slurp(folder / "x.csv");
-  BOOST_TEST(std::count(text.begin(), text.end(), '\n') == kThreads * kRows);
-  BOOST_TEST(text.find("\n\n") == text.npos);
+  std::istringstream lines(text);
+  std::map<int, int> rows_of_thread;
+  int numbered = 0;
+  std::string row;
+  while (std::getline(lines, row)) {  // in the order of numbers, each thread's in its own
+    if (row.empty()) {
+      continue;
+    }
+    int thread = std::stoi(row.substr(4));
+    int& next = rows_of_thread[thread];
+    BOOST_REQUIRE(row == "row " + std::to_string(thread) + ' ' + std::to_string(next) + ' ' + std::to_string(numbered + 1));
+    ++next;
+    ++numbered;
+  }
+  BOOST_TEST(text.find("\n\n\n\n\n\n\n\n\n") == text.npos);  // at most a few bytes between windows
+  BOOST_TEST(numbered == kThreads * kRows);
   LogPlace place;  // after it was settled, rows still follow
   BOOST_TEST((file->claim(5, place) == LogFailure::none));
   file->fill(place, "late", "", "\n");
@@ -203,6 +246,60 @@ BOOST_AUTO_TEST_CASE(a_place_that_is_never_filled_reads_as_empty_lines) {
   file->fill(filled, "row", "", "\n");
   std::string text = test::slurp(folder / "x.csv");
   BOOST_TEST(text.substr(0, 104) == std::string(100, '\n') + "row\n");
+}
+
+// Killed between any two instructions: the child is stopped at each one of them, and what a reader would find is judged.
+BOOST_AUTO_TEST_CASE(a_row_is_there_whole_or_not_at_all) {
+  Event long_one = example();
+  std::string message(200, 'm');
+  long_one.message = message;
+  std::string text = row(long_one);
+  for (size_t before_boundary : {size_t{2000}, size_t{1}, size_t{7}, size_t{8}, size_t{9}, size_t{60}, text.size() - 1}) {
+    TempFolder folder;
+    pid_t child = fork();
+    if (child == 0) {
+      auto file = std::make_unique<LogFile>();
+      LogPlace place;
+      constexpr size_t kFirstWindow = 64 << 10;
+      std::string first = header() + std::string(kFirstWindow - before_boundary - header().size(), '\n');
+      bool made = file->create(folder / "x", UINT64_MAX) == 0;
+      for (size_t at = 0; made && at < first.size(); at += 1000) {
+        std::string_view part = std::string_view(first).substr(at, 1000);
+        made = file->claim(part.size(), place) == LogFailure::none;
+        file->fill(place, part, {}, {});
+      }
+      made = made && file->claim(text.size(), place) == LogFailure::none;
+      ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      raise(SIGSTOP);
+      file->fill(place, text, {}, {});
+      _exit(made ? 0 : 1);
+    }
+    int status = 0;
+    uint64_t steps = 0;
+    size_t rows = 0;
+    MappedFile* seen = nullptr;
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+      seen = seen == nullptr ? new MappedFile(folder / "x.csv") : seen;
+      std::string near = header() + std::string(seen->text().substr((64 << 10) - before_boundary, text.size() + 8));
+      RowReader reader(near);
+      rows = 0;
+      Event e;
+      for (; reader.next(e); ++rows) {
+        BOOST_REQUIRE(e.thread == example().thread);
+        BOOST_REQUIRE(e.time == example().time);
+        BOOST_REQUIRE(e.message == message);
+        BOOST_REQUIRE(e.thread_name == example().thread_name);
+        BOOST_REQUIRE(e.bytes == example().bytes);
+      }
+      BOOST_REQUIRE(reader.foreign_rows() == 0);
+      ++steps;
+      ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr);
+    }
+    delete seen;
+    BOOST_TEST(status == 0);
+    BOOST_TEST(rows == 1);
+    BOOST_TEST(steps > 50);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_size_is_kept) {

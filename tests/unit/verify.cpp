@@ -1,0 +1,67 @@
+// What `xlog report --verify` calls a contradiction of a log with itself, and what it does not.
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/record/row_writer.h"
+#include "support/process.h"
+#include "tools/analysis.h"
+
+using namespace xlog;
+
+namespace {
+
+class Log {
+ public:
+  Log() {
+    Text<512> header;
+    put_header(header);
+    text_ = header.view();
+  }
+  Log& allocate(uint64_t thread, uint64_t ptr, uint64_t live, uint64_t seq) {
+    Event e;
+    e.thread = thread;
+    e.time = 1000 + seq;
+    e.action = action::allocate;
+    e.ptr = ptr;
+    e.bytes = 512;
+    e.device = 0;
+    e.kind = "plain";
+    e.result = "ok";
+    e.live_bytes = live;
+    Text<2000> row;
+    put_row_head(row, e);
+    row.decimal(seq);
+    put_row_tail(row, e);
+    text_ += row.view();
+    return *this;
+  }
+  Log& place_never_filled() {
+    text_ += std::string(100, '\n');
+    return *this;
+  }
+  [[nodiscard]] uint64_t contradictions() const {
+    test::TempFolder folder;
+    test::spit(folder / "x.csv", text_);
+    std::vector<std::string> problems;
+    return tools::analyse(tools::find_logs({folder / "x.csv"}, problems), {}).contradiction_count;
+  }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(live_bytes_of_one_thread_add_up) {
+  BOOST_TEST(Log().allocate(7, 0x1000, 512, 1).allocate(7, 0x2000, 1024, 2).contradictions() == 0);
+  BOOST_TEST(Log().allocate(7, 0x1000, 512, 1).allocate(7, 0x2000, 512, 2).contradictions() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(bytes_of_a_thread_count_before_its_row) {
+  BOOST_TEST(Log().allocate(7, 0x1000, 1024, 1).allocate(8, 0x2000, 512, 2).contradictions() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_number_is_missing_only_where_a_place_is) {
+  BOOST_TEST(Log().allocate(7, 0x1000, 512, 1).allocate(7, 0x2000, 1024, 3).contradictions() == 1);
+  BOOST_TEST(Log().allocate(7, 0x1000, 512, 1).place_never_filled().allocate(7, 0x2000, 1024, 3).contradictions() == 0);
+  BOOST_TEST(Log().allocate(7, 0x1000, 512, 2).allocate(7, 0x2000, 1024, 1).contradictions() > 0);
+}
