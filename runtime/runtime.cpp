@@ -54,7 +54,7 @@ Runtime* Runtime::get() noexcept {
   return runtime;
 }
 
-bool Runtime::prepare(const DriverApi& driver) noexcept {
+bool Runtime::prepare(const DriverApi& driver, FindPython find_python) noexcept {
   Phase phase = phase_.load(std::memory_order_acquire);
   if (phase == Phase::fresh) {
     LockGuard guard(lock_);
@@ -67,8 +67,12 @@ bool Runtime::prepare(const DriverApi& driver) noexcept {
         folder_text_[0] = '\0';
       }
       strncpy(program_, program_invocation_short_name, sizeof program_ - 1);
-      recorder_.configure(
-          {.options = &options_, .folder = folder_text_, .program = program_, .run_info = write_run_info, .run_info_context = this});
+      recorder_.configure({.options = &options_,
+                           .folder = folder_text_,
+                           .program = program_,
+                           .run_info = write_run_info,
+                           .run_info_context = this,
+                           .find_python = find_python});
       findings_.configure(options_.log.size != 0 ? &recorder_ : nullptr, options_.guard_action == GuardAction::abort);
       phase_.store(phase, std::memory_order_release);
     }

@@ -31,7 +31,7 @@ class Runtime {
   static Runtime* get() noexcept;
 
   // Reads the options, once. False when a limit or a check could not be read: nothing may then run without it.
-  bool prepare(const DriverApi& driver) noexcept;
+  bool prepare(const DriverApi& driver, FindPython find_python = nullptr) noexcept;
   [[nodiscard]] bool is_prepared() const noexcept { return phase_.load(std::memory_order_acquire) != Phase::fresh; }
   [[nodiscard]] bool refused() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::refused; }
   // Something of the stack is switched on. Only after prepare().

@@ -18,10 +18,11 @@ uint32_t gnu_hash_of(const char* name) noexcept {
   return h;
 }
 
-bool defines(const ElfW(Sym) & symbol) noexcept {
+bool is_function(const ElfW(Sym) & symbol) noexcept {
   unsigned type = ELF64_ST_TYPE(symbol.st_info);
-  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && (type == STT_FUNC || type == STT_NOTYPE);
+  return type == STT_FUNC || type == STT_NOTYPE;
 }
+bool is_any(const ElfW(Sym) & symbol) noexcept { return is_function(symbol) || ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT; }
 
 struct Search {
   bool (*matches)(const LoadedFile&, const void*);
@@ -88,8 +89,20 @@ std::string_view LoadedFile::file_name() const noexcept {
 }
 
 void* LoadedFile::find(const char* name) const noexcept {
-  auto matches = [&](uint32_t i) { return defines(symbols_[i]) && std::strcmp(strings_ + symbols_[i].st_name, name) == 0; };
-  auto address = [&](uint32_t i) { return reinterpret_cast<void*>(base_ + symbols_[i].st_value); };
+  const ElfW(Sym)* symbol = look_up(name, is_function);
+  return symbol != nullptr ? reinterpret_cast<void*>(base_ + symbol->st_value) : nullptr;
+}
+
+std::span<const char> LoadedFile::find_extent(const char* name) const noexcept {
+  const ElfW(Sym)* symbol = look_up(name, is_any);
+  return symbol != nullptr ? std::span(reinterpret_cast<const char*>(base_ + symbol->st_value), symbol->st_size) : std::span<const char>();
+}
+
+const ElfW(Sym) * LoadedFile::look_up(const char* name, bool (*wanted)(const ElfW(Sym) & symbol)) const noexcept {
+  auto matches = [&](uint32_t i) {
+    const ElfW(Sym)& symbol = symbols_[i];
+    return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && wanted(symbol) && std::strcmp(strings_ + symbol.st_name, name) == 0;
+  };
   if (symbols_ == nullptr || strings_ == nullptr) {
     return nullptr;
   }
@@ -105,7 +118,7 @@ void* LoadedFile::find(const char* name) const noexcept {
     for (; i >= first && i != 0; ++i) {
       uint32_t entry = chain[i - first];
       if ((entry | 1) == (hash | 1) && matches(i)) {
-        return address(i);
+        return &symbols_[i];
       }
       if ((entry & 1) != 0) {
         break;
@@ -115,7 +128,7 @@ void* LoadedFile::find(const char* name) const noexcept {
   }
   for (uint32_t i = 1; sysv_hash_ != nullptr && i < sysv_hash_[1]; ++i) {
     if (matches(i)) {
-      return address(i);
+      return &symbols_[i];
     }
   }
   return nullptr;

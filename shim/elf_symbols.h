@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace xlog {
@@ -18,12 +19,16 @@ class LoadedFile {
 
   // Address of an exported function, or nullptr.
   [[nodiscard]] void* find(const char* name) const noexcept;
+  // An exported function's or object's bytes; empty when there is none.
+  [[nodiscard]] std::span<const char> find_extent(const char* name) const noexcept;
   [[nodiscard]] bool contains(const void* address) const noexcept;
   [[nodiscard]] std::string_view file_name() const noexcept;  // last component
   [[nodiscard]] bool is_ours() const noexcept;
   explicit operator bool() const noexcept { return symbols_ != nullptr; }
 
  private:
+  const ElfW(Sym) * look_up(const char* name, bool (*wanted)(const ElfW(Sym) & symbol)) const noexcept;
+
   uintptr_t base_ = 0;
   uintptr_t begin_ = 0;
   uintptr_t end_ = 0;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/loaded_files.h"
 #include "shim/entry.h"
+#include "shim/python.h"
 
 namespace xlog {
 
@@ -53,7 +54,7 @@ Runtime* Entry::open() noexcept {
   if (!fill_driver_api(driver)) {
     return nullptr;
   }
-  refused_ = !runtime->prepare(driver);
+  refused_ = !runtime->prepare(driver, find_python);
   if (runtime->engaged()) {
     watch_exit();
   }

@@ -41,9 +41,9 @@ constexpr CacheRule kCaches[] = {
     {"AMReX's arena", nullptr, "amrex::Arena", nullptr, nullptr},
 };
 
-constexpr std::string_view kHiddenModules[] = {"libxlog.so",      "libcuda.so",     "libcudart.so",       "libc10_cuda.so", "libc10.so",
-                                               "libpython",       "python3",        "libtorch_python.so", "librmm.so",      "libstdc++.so",
-                                               "xla_cuda_plugin", "memory.cpython", "runtime.cpython",    "[unknown]"};
+constexpr std::string_view kHiddenModules[] = {
+    "libxlog.so", "libcuda.so",   "libcudart.so",    "libc10_cuda.so", "libc10.so",       "libpython", "python3",   "libtorch_python.so",
+    "librmm.so",  "libstdc++.so", "xla_cuda_plugin", "memory.cpython", "runtime.cpython", "[unknown]", "libffi.so", "_ctypes.cpython"};
 constexpr std::string_view kHiddenFunctions[] = {
     "cudaMalloc",   "cudaFree",           "__cudart",       "cudart::",         "cuMem",
     "operator new", "operator delete",    "std::allocator", "thrust::detail::", "thrust::mr::",
@@ -68,7 +68,10 @@ void StackFile::read(const std::string& path) {
       auto id = parse_decimal(line[0]);
       auto offset = parse_hex(line[4]);
       if (id && offset) {
-        std::string key = std::string(line[2]) + '\n' + std::string(line[3]) + '\n' + std::string(line[4]);
+        std::string key;
+        for (size_t i = 2; i < 8 && (i < 5 || line[2] == kPythonModule); ++i) {
+          key += std::string(line[i]) + '\n';
+        }
         Frame& frame = frames_[key];
         frame.module = line[2];
         frame.build_id = line[3];
@@ -94,7 +97,7 @@ uint64_t StackFile::canonical(uint64_t id) const { return id < canonical_.size()
 
 bool StackFile::needs_names() const {
   for (const auto& [key, frame] : frames_) {
-    if (!frame.function.empty()) {
+    if (!frame.function.empty() && frame.module != kPythonModule) {
       return false;
     }
   }
@@ -104,7 +107,7 @@ bool StackFile::needs_names() const {
 void StackFile::resolve() {
   std::map<std::pair<std::string, std::string>, std::vector<Frame*>> by_module;
   for (auto& [key, frame] : frames_) {
-    if (frame.function.empty() && frame.module != "[unknown]") {
+    if (frame.function.empty() && frame.module != "[unknown]" && frame.module != kPythonModule) {
       by_module[{frame.module, frame.build_id}].push_back(&frame);
     }
   }
@@ -187,6 +190,9 @@ std::string where_of(const Frame& frame) {
 }
 
 bool is_hidden(const Frame& frame) {
+  if (frame.module == kPythonModule) {  // how PyTorch calls a module's forward; how Python starts
+    return frame.function.ends_with("_call_impl") || frame.file.starts_with("<frozen ");
+  }
   std::string_view module = base_name(frame.module);
   for (std::string_view each : kHiddenModules) {
     if (module.starts_with(each)) {
@@ -201,10 +207,13 @@ bool is_hidden(const Frame& frame) {
   return false;
 }
 
+// Of a Python program: the native function that asked, and the Python functions that led there.
 std::vector<const Frame*> visible_frames(const Stack& stack, bool all) {
   std::vector<const Frame*> shown;
+  bool has_python = std::any_of(stack.frames.begin(), stack.frames.end(), [](const Frame* each) { return each->module == kPythonModule; });
   for (const Frame* frame : stack.frames) {
-    if (all || !is_hidden(*frame)) {
+    bool is_further_native = has_python && frame->module != kPythonModule && !shown.empty();
+    if (all || (!is_hidden(*frame) && !is_further_native)) {
       shown.push_back(frame);
     }
   }

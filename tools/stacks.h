@@ -38,7 +38,7 @@ class StackFile {
   [[nodiscard]] bool needs_names() const;
 
  private:
-  std::unordered_map<std::string, Frame> frames_;  // by module, build-id and offset
+  std::unordered_map<std::string, Frame> frames_;  // by module, build-id and offset; a Python frame by all it has
   std::map<uint64_t, Stack> stacks_;
   std::vector<uint64_t> canonical_;  // by number
 };

@@ -21,6 +21,7 @@ enum class Column : uint8_t {
 };
 
 inline constexpr std::string_view kStackColumns = "stack_id,depth,module,build_id,offset,function,file,line";
+inline constexpr std::string_view kPythonModule = "[python]";  // stands for the module of a Python frame
 inline constexpr int kFormatVersion = 1;
 
 // Names that stand in the column `action`.

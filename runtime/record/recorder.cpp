@@ -55,15 +55,22 @@ uint64_t Recorder::stack_id(const void* caller) noexcept {
   if (depth == 0) {
     return kNone;
   }
+  if (!ensure_open() || file_.is_stream()) {
+    return kNone;
+  }
   uintptr_t frames[kMaxDepth];
-  return stack_id(frames, take_backtrace(frames, depth, caller));
+  PythonFrame python[kMaxPythonDepth];
+  CallStack stack{.frames = frames, .python = python};
+  stack.count = take_backtrace(frames, depth, caller);
+  stack.python_count = python_.take(python, depth < kMaxPythonDepth ? depth : kMaxPythonDepth);
+  return stacks_.id(stack, python_, module_epoch(), stacks_path_);
 }
 
 uint64_t Recorder::stack_id(const uintptr_t* frames, size_t count) noexcept {
   if (count == 0 || !ensure_open() || file_.is_stream()) {
     return kNone;
   }
-  return stacks_.id(frames, count, module_epoch(), stacks_path_);
+  return stacks_.id({.frames = frames, .count = count}, python_, module_epoch(), stacks_path_);
 }
 
 bool Recorder::ensure_open() noexcept {
@@ -85,8 +92,9 @@ bool Recorder::ensure_open() noexcept {
   if (header != LogFailure::none) {
     count_lost(header);
   }
-  if (opened) {
-    write_run_info();  // asks the driver: not under the lock
+  if (opened) {  // these ask the loader and the driver: not under the lock
+    look_for_python();
+    write_run_info();
   }
   return state == State::open;
 }
@@ -139,6 +147,13 @@ bool Recorder::open_locked(LogFailure& header_failure) noexcept {
     file_.fill(place, header.view(), {}, {});
   }
   return true;
+}
+
+void Recorder::look_for_python() noexcept {
+  PythonApi python;
+  if (config_.options->backtrace != 0 && config_.find_python != nullptr && config_.find_python(python)) {
+    python_.use(python);
+  }
 }
 
 void Recorder::write_run_info() noexcept {

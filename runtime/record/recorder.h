@@ -10,6 +10,7 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/options.h"
+#include "runtime/base/python_frames.h"
 #include "runtime/record/event.h"
 #include "runtime/record/log_file.h"
 #include "runtime/record/row_writer.h"
@@ -44,6 +45,7 @@ class Recorder {
     std::string_view program;  // file name of the program
     RunInfoWriter run_info = nullptr;
     const void* run_info_context = nullptr;
+    FindPython find_python = nullptr;  // asked once, when the log was opened
   };
   // Until it is configured, and in a fork child until it is configured anew, nothing is written.
   void configure(const Config& config) noexcept { config_ = config; }
@@ -78,6 +80,7 @@ class Recorder {
 
   bool ensure_open() noexcept;
   bool open_locked(LogFailure& header_failure) noexcept;
+  void look_for_python() noexcept;
   void write_run_info() noexcept;
   bool claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept;
   void stamp(Event& event) noexcept;
@@ -93,6 +96,7 @@ class Recorder {
   std::atomic<State> state_;
   LogFile file_;
   StackTable stacks_;
+  PythonFrames python_;
   std::atomic<uint64_t> lost_;
   std::atomic<bool> said_lost_;
   LogPlace lost_place_;

@@ -22,22 +22,74 @@ uint64_t mix(uint64_t a, uint64_t b) noexcept {
 }
 
 // Four lanes, so that the multiplications do not wait for each other.
-uint64_t hash_stack(const uintptr_t* frames, size_t count, uint32_t epoch) noexcept {
-  uint64_t lanes[4] = {0x9E3779B97F4A7C15ULL + epoch, 0xBF58476D1CE4E5B9ULL + count, 0x94D049BB133111EBULL, 0x2545F4914F6CDD1DULL};
-  for (size_t i = 0; i < count; ++i) {
+uint64_t hash_stack(const CallStack& stack, const PythonFrames& interpreter, uint32_t epoch) noexcept {
+  uint64_t lanes[4] = {0x9E3779B97F4A7C15ULL + epoch, 0xBF58476D1CE4E5B9ULL + stack.count, 0x94D049BB133111EBULL, 0x2545F4914F6CDD1DULL};
+  auto add = [&lanes](size_t i, uint64_t value) {
     uint64_t& lane = lanes[i % 4];
-    lane = mix(lane, frames[i]) + (lane << 23 | lane >> 41);
+    lane = mix(lane, value) + (lane << 23 | lane >> 41);
+  };
+  for (size_t i = 0; i < stack.count; ++i) {
+    add(i, stack.frames[i]);
+  }
+  for (size_t i = 0; i < stack.python_count; ++i) {
+    add(i, interpreter.identity(stack.python[i]));
   }
   uint64_t hash = mix(mix(lanes[0], lanes[1]), mix(lanes[2] + 1, lanes[3]));
   return hash != 0 ? hash : 1;
 }
 
-void put_frame(TextSink& out, uint64_t id, size_t depth, uintptr_t address) noexcept {
-  ModuleAddress where;
-  describe_address(address, where);
-  out.decimal(id).put(',').decimal(depth).put(',');
-  put_field(out, where.path.view(), 512);
-  out.put(',').put(where.build_id.view()).put(",0x").hex(where.offset).put(",,,\n");
+// The rows of one stack.
+class Rows {
+ public:
+  Rows(TextSink& out, uint64_t id) noexcept : out_(out), id_(id) {}
+
+  void native(uintptr_t address) noexcept {
+    ModuleAddress where;
+    describe_address(address, where);
+    begin();
+    put_field(out_, where.path.view(), 512);
+    out_.put(',').put(where.build_id.view()).put(",0x").hex(where.offset).put(",,,\n");
+  }
+
+  void python(const PythonFrames& interpreter, const PythonFrame& frame) noexcept {
+    Text<512> function;
+    Text<512> file;
+    uint32_t line = 0;
+    interpreter.describe(frame, function, file, line);
+    begin();
+    out_.put(kPythonModule).put(",,0x").hex(static_cast<uint64_t>(frame.at)).put(',');
+    put_field(out_, function.view());
+    out_.put(',');
+    put_field(out_, file.view(), 512);
+    out_.put(',').decimal(line).put('\n');
+  }
+
+ private:
+  void begin() noexcept { out_.decimal(id_).put(',').decimal(depth_++).put(','); }
+  TextSink& out_;
+  uint64_t id_;
+  size_t depth_ = 0;
+};
+
+// Each native frame of the interpreter follows the Python frames that it runs; those whose native frame is not there, as
+// the trace ends before it, come last.
+void put_stack(Rows& rows, const CallStack& stack, const PythonFrames& interpreter) noexcept {
+  size_t next = 0;
+  auto put_until_entry = [&] {
+    for (bool entry = false; next < stack.python_count && !entry; ++next) {
+      rows.python(interpreter, stack.python[next]);
+      entry = stack.python[next].is_entry;
+    }
+  };
+  for (size_t i = 0; i < stack.count; ++i) {
+    if (interpreter.is_interpreter(stack.frames[i])) {
+      put_until_entry();
+    }
+    rows.native(stack.frames[i]);
+  }
+  while (next < stack.python_count) {
+    put_until_entry();
+  }
 }
 
 }  // namespace
@@ -54,12 +106,12 @@ StackTable::Slot* StackTable::table() noexcept {
   return slots;
 }
 
-uint64_t StackTable::id(const uintptr_t* frames, size_t count, uint32_t module_epoch, const char* path) noexcept {
-  Slot* slots = count != 0 ? table() : nullptr;
+uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter, uint32_t module_epoch, const char* path) noexcept {
+  Slot* slots = stack.count + stack.python_count != 0 ? table() : nullptr;
   if (slots == nullptr) {
     return kNone;
   }
-  uint64_t hash = hash_stack(frames, count, module_epoch);
+  uint64_t hash = hash_stack(stack, interpreter, module_epoch);
   for (size_t i = hash % kSlots;; i = (i + 1) % kSlots) {
     Slot& slot = slots[i];
     uint64_t found = slot.hash.load(std::memory_order_acquire);
@@ -69,7 +121,7 @@ uint64_t StackTable::id(const uintptr_t* frames, size_t count, uint32_t module_e
       }
       if (slot.hash.compare_exchange_strong(found, hash, std::memory_order_acq_rel)) {
         used_.fetch_add(1, std::memory_order_relaxed);
-        return add(slot, frames, count, path);
+        return add(slot, stack, interpreter, path);
       }
     }
     if (found == hash) {
@@ -83,15 +135,14 @@ uint64_t StackTable::id(const uintptr_t* frames, size_t count, uint32_t module_e
   }
 }
 
-uint64_t StackTable::add(Slot& slot, const uintptr_t* frames, size_t count, const char* path) noexcept {
+uint64_t StackTable::add(Slot& slot, const CallStack& stack, const PythonFrames& interpreter, const char* path) noexcept {
   uint64_t id = kNone;
   void* memory = map_state(kTextBytes);
   if (memory != nullptr) {
     id = __atomic_add_fetch(&last_id_, 1, __ATOMIC_RELAXED);
     TextSink text(static_cast<char*>(memory), kTextBytes);
-    for (size_t depth = 0; depth < count; ++depth) {
-      put_frame(text, id, depth, frames[depth]);
-    }
+    Rows rows(text, id);
+    put_stack(rows, stack, interpreter);
     LockGuard guard(file_lock_);
     int error = 0;
     if (!has_file_) {

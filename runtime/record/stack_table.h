@@ -8,13 +8,22 @@
 #include <string_view>
 
 #include "runtime/base/lock.h"
+#include "runtime/base/python_frames.h"
 
 namespace xlog {
+
+// Innermost first. Python frames stand for those native frames that are the interpreter's.
+struct CallStack {
+  const uintptr_t* frames = nullptr;
+  size_t count = 0;
+  const PythonFrame* python = nullptr;
+  size_t python_count = 0;
+};
 
 class StackTable {
  public:
   // Number of the stack, from 1; kNone when it is empty, when the file could not be written or when the table is full.
-  uint64_t id(const uintptr_t* frames, size_t count, uint32_t module_epoch, const char* path) noexcept;
+  uint64_t id(const CallStack& stack, const PythonFrames& interpreter, uint32_t module_epoch, const char* path) noexcept;
 
  private:
   struct Slot {
@@ -24,7 +33,7 @@ class StackTable {
   static constexpr size_t kSlots = 1 << 20;
 
   Slot* table() noexcept;
-  uint64_t add(Slot& slot, const uintptr_t* frames, size_t count, const char* path) noexcept;
+  uint64_t add(Slot& slot, const CallStack& stack, const PythonFrames& interpreter, const char* path) noexcept;
 
   std::atomic<Slot*> table_;
   std::atomic<uint64_t> used_;
