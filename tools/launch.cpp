@@ -161,6 +161,9 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const Launch
     out.emplace_back("XLA_PYTHON_CLIENT_ALLOCATOR", "platform");
     out.emplace_back("XLOG_ASYNC_FREE", "ordered");
   }
+  if (!options.no_log && std::getenv("NVTX_INJECTION64_PATH") == nullptr) {
+    out.emplace_back("NVTX_INJECTION64_PATH", library_path());  // the program's ranges become tags
+  }
   if (options.no_log) {
     out.emplace_back("XLOG_LOG", "");
   } else if (std::getenv("XLOG_LOG") == nullptr) {
@@ -207,6 +210,10 @@ int launch(const LaunchOptions& options) {
     return 2;
   }
   std::string folder;
+  const char* injected = std::getenv("NVTX_INJECTION64_PATH");
+  if (injected != nullptr && injected != library_path() && !options.no_log && !options.quiet) {
+    std::cerr << "xlog: NVTX_INJECTION64_PATH is set: the program's NVTX ranges go to that tool, and are not in the log\n";
+  }
   for (const auto& [name, value] : launch_environment(options, folder)) {
     if (value.empty()) {
       unsetenv(name.c_str());

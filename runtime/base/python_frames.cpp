@@ -107,25 +107,6 @@ int instruction_of(const PythonLayout& layout, const char* frame, const char* co
   return static_cast<int>(at<const char*>(frame, layout.instruction) - (code + layout.instructions));
 }
 
-void put_code_point(TextSink& out, uint32_t c) noexcept {
-  auto put = [&out](uint32_t byte) { out.put(static_cast<char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xc0 | c >> 6);
-    put(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    put(0xe0 | c >> 12);
-    put(0x80 | (c >> 6 & 63));
-    put(0x80 | (c & 63));
-  } else {
-    put(0xf0 | c >> 18);
-    put(0x80 | (c >> 12 & 63));
-    put(0x80 | (c >> 6 & 63));
-    put(0x80 | (c & 63));
-  }
-}
-
 // A text object: one, two or four bytes a character, behind its head.
 void put_text(const PythonLayout& layout, const char* object, TextSink& out) noexcept {
   constexpr uint32_t kCompact = 1 << 5;

@@ -109,4 +109,24 @@ class Text : public TextSink {
   char storage_[N];
 };
 
+// As UTF-8.
+inline void put_code_point(TextSink& out, uint32_t c) noexcept {
+  auto put = [&out](uint32_t byte) { out.put(static_cast<char>(byte)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xc0 | c >> 6);
+    put(0x80 | (c & 63));
+  } else if (c < 0x10000) {
+    put(0xe0 | c >> 12);
+    put(0x80 | (c >> 6 & 63));
+    put(0x80 | (c & 63));
+  } else {
+    put(0xf0 | c >> 18);
+    put(0x80 | (c >> 12 & 63));
+    put(0x80 | (c >> 6 & 63));
+    put(0x80 | (c & 63));
+  }
+}
+
 }  // namespace xlog

@@ -7,6 +7,8 @@
 
 namespace xlog {
 
+struct TagStack;
+
 struct ThreadLocal {
   uint32_t depth;         // of nested entries into the library; above 1 a call is forwarded untouched
   uint32_t tid;           // kernel's thread id, 0 until asked for
@@ -15,6 +17,7 @@ struct ThreadLocal {
   uint32_t unwind_epoch;  // of the loaded modules, when the unwinder's cache was last known good
   uint32_t name_size;
   char name[16];
+  TagStack* tags;  // ranges that it is in (base/thread_tags.h); nullptr outside
 };
 
 extern constinit thread_local ThreadLocal this_thread __attribute__((tls_model("initial-exec")));

@@ -14,6 +14,7 @@
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/thread_tags.h"
 #include "runtime/record/log_path.h"
 
 namespace xlog {
@@ -181,10 +182,11 @@ bool Recorder::claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) no
 void Recorder::stamp(Event& event) noexcept {
   event.thread = thread_id();
   event.thread_name = thread_name();
+  ThreadTags own = thread_tags(config_.options->tag.view());
   if (event.tag.empty()) {
-    event.tag = config_.options->tag.view();
+    event.tag = own.tag.empty() ? config_.options->tag.view() : own.tag;
   }
-  event.query_id = config_.options->query_id.view();
+  event.query_id = own.query_id.empty() ? config_.options->query_id.view() : own.query_id;
   if (event.time == 0) {
     event.time = wall_time(steady_time());
   }
