@@ -26,7 +26,7 @@ DeviceStack::DeviceStack(DeviceMemoryResource& leaf, const Options& options, Log
     top_ = &guard_.emplace(*top_, guard->driver, guard->gate, guard_settings(options, guard->total_bytes), guard->records, guard->reporter);
   }
   if (options.log.size != 0) {
-    top_ = &logging_.emplace(*top_, sink);
+    top_ = &logging_.emplace(*top_, sink, options);
   }
 }
 

@@ -41,6 +41,12 @@ void Runtime::begin_exit() noexcept {
   exiting_.store(true, std::memory_order_relaxed);
   each_source([](PlainSource& source) { source.begin_exit(); });
   each_guard([](GuardResource& guard) { guard.begin_exit(); });
+  for (auto& each : built_) {
+    NativeDevice* target = each.load(std::memory_order_acquire);
+    if (target != nullptr && target->logging() != nullptr) {
+      target->logging()->record_left_out();
+    }
+  }
   recorder_.begin_exit();
 }
 

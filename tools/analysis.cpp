@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <unordered_map>
 
 #include "tools/block_map.h"
 #include "tools/log_source.h"
@@ -34,6 +35,27 @@ uint64_t number_after(std::string_view text, std::string_view word) {
   }
   return value;
 }
+
+// Texts as numbers, as many rows have the same; 0 is the empty one.
+class Names {
+ public:
+  uint32_t number(std::string_view text) {
+    if (text == names_[last_]) {
+      return last_;
+    }
+    auto [it, fresh] = numbers_.try_emplace(std::string(text), static_cast<uint32_t>(names_.size()));
+    if (fresh) {
+      names_.emplace_back(text);
+    }
+    return last_ = it->second;
+  }
+  [[nodiscard]] const std::string& name(uint32_t number) const { return names_[number]; }
+
+ private:
+  std::vector<std::string> names_{""};
+  std::unordered_map<std::string, uint32_t> numbers_{{"", 0}};
+  uint32_t last_ = 0;
+};
 
 class Analyser {
  public:
@@ -86,8 +108,10 @@ class Analyser {
       for (auto& [key, group] : gpu.threads) {
         touch(group, gpu);
       }
-      for (auto& [key, group] : gpu.kinds) {
-        touch(group, gpu);
+      for (auto* groups : {&gpu.kinds, &gpu.tags, &gpu.queries}) {
+        for (auto& [key, group] : *groups) {
+          touch(group, gpu);
+        }
       }
     }
   }
@@ -232,6 +256,11 @@ class Analyser {
     if (event.action == action::retracted) {
       return;
     }
+    if (event.action == action::left_out) {
+      report_.left_out += number_after(event.message, "allocations ");
+      report_.left_out_bytes += event.bytes != kNone ? event.bytes : 0;
+      return;
+    }
     if (event.action == action::map || event.action == action::unmap) {
       return;
     }
@@ -289,21 +318,24 @@ class Analyser {
                     event.time,
                     event.thread,
                     static_cast<uint32_t>(owner - report_.gpus.data()),
-                    kind(event.kind)};
+                    kind(event.kind),
+                    tags_.number(event.tag),
+                    queries_.number(event.query_id)};
+    weigh(process, event, block);
     blocks.insert(block);
-    if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone) {
+    if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone && report_.logs[process].sample == 0) {
       save({process, block.stack}, models_[{process, block.gpu}].allocation(block.bytes, event.elapsed_ns));
     }
     remember_thread(process, event);
-    ++owner->allocations;
-    ++report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))];
-    owner->live += block.bytes;
-    ++owner->live_blocks;
+    owner->allocations += block.blocks;
+    report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))] += block.blocks;
+    owner->live += block.stands_for;
+    owner->live_blocks += block.blocks;
     for_groups(process, block, *owner, [&](Group& group) {
-      ++group.allocations;
-      group.bytes += block.bytes;
-      group.live += block.bytes;
-      ++group.live_blocks;
+      group.allocations += block.blocks;
+      group.bytes += block.stands_for;
+      group.live += block.stands_for;
+      group.live_blocks += block.blocks;
     });
     if (owner->live > owner->peak) {
       owner->peak = owner->live;
@@ -313,23 +345,41 @@ class Analyser {
     check_live(process, event, *owner);
   }
 
+  // What a row of a sample stands for: a block of `bytes` had the chance bytes / sample. The blocks are a whole number that is
+  // right on average, by the row's own number, so that a log always reads the same.
+  void weigh(size_t process, const Event& event, LiveBlock& block) {
+    uint64_t sample = report_.logs[process].sample;
+    block.stands_for = std::max(block.bytes, block.bytes != 0 ? sample : 0);
+    if (block.bytes != 0 && block.bytes < sample) {
+      uint64_t rest = sample % block.bytes;
+      uint64_t draw = (event.seq * 0x9E3779B97F4A7C15ULL >> 11) % block.bytes;
+      block.blocks = sample / block.bytes + (draw < rest ? 1 : 0);
+    }
+  }
+
   template <class Change>
   void for_groups(size_t process, const LiveBlock& block, GpuReport& owner, Change change) {
     change(touch(owner.stacks[{process, block.stack}], owner));
     change(touch(owner.threads[{process, block.thread}], owner));
     change(touch(owner.kinds[kind_names_[block.kind]], owner));
+    if (block.tag != 0) {
+      change(touch(owner.tags[tags_.name(block.tag)], owner));
+    }
+    if (block.query != 0) {
+      change(touch(owner.queries[queries_.name(block.query)], owner));
+    }
   }
 
   void release(size_t process, const LiveBlock& block, bool at_exit) {
     GpuReport& owner = report_.gpus[block.gpu];
-    owner.live -= block.bytes;
-    --owner.live_blocks;
+    owner.live -= block.stands_for;
+    owner.live_blocks -= block.blocks;
     for_groups(process, block, owner, [&](Group& group) {
-      group.live -= block.bytes;
-      --group.live_blocks;
+      group.live -= block.stands_for;
+      group.live_blocks -= block.blocks;
       if (at_exit) {
-        group.freed_at_exit += block.bytes;
-        ++group.freed_at_exit_blocks;
+        group.freed_at_exit += block.stands_for;
+        group.freed_at_exit_blocks += block.blocks;
       }
     });
   }
@@ -397,7 +447,8 @@ class Analyser {
   // In a process of one thread, which is known at the end, the ledger of each row is exact: with more, another's bytes count
   // before its row has its place.
   void check_live(size_t process, const Event& event, const GpuReport& owner) {
-    bool simple = report_.logs.size() == 1 && threads_seen_[process].size() == 1 && report_.ended_unseen == 0 && unseen_.empty();
+    bool simple = report_.logs.size() == 1 && report_.logs[0].sample + report_.logs[0].least == 0 && threads_seen_[process].size() == 1 &&
+                  report_.ended_unseen == 0 && unseen_.empty();
     if (simple && event.live_bytes != kNone && event.live_bytes != owner.live && wrong_live_.size() < 10) {
       Event where;
       where.seq = event.seq;
@@ -444,6 +495,8 @@ class Analyser {
   std::vector<bool> exit_begun_;
   std::vector<std::vector<int>> gpu_of_;
   std::vector<std::string> kind_names_;
+  Names tags_;
+  Names queries_;
   std::unordered_map<uint64_t, LiveBlock> unseen_;
   std::map<std::pair<size_t, uint32_t>, SavingModel> models_;  // by process and GPU
   std::unordered_map<StackKey, bool, StackKeyHash> exit_stacks_;

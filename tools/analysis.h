@@ -82,7 +82,9 @@ struct GpuReport {
   StackGroups stacks;
   std::map<std::pair<size_t, uint64_t>, Group> threads;  // process, thread id
   std::map<std::string, Group> kinds;
-  std::vector<Refusal> refused;  // the first and the last few
+  std::map<std::string, Group> tags;     // of the blocks that have one
+  std::map<std::string, Group> queries;  // by query_id, the same
+  std::vector<Refusal> refused;          // the first and the last few
   uint64_t looks = 0;
   DriverLook first_look;
   DriverLook most_look;  // when the driver had most in use
@@ -116,6 +118,8 @@ struct Report {
   uint64_t lost = 0;
   uint64_t empty_lines = 0;
   uint64_t unfinished_rows = 0;
+  uint64_t left_out = 0;  // allocations without rows, as the process counted them at its exit
+  uint64_t left_out_bytes = 0;
   uint64_t foreign_rows = 0;
   uint64_t foreign_frees = 0;
   uint64_t ended_unseen = 0;

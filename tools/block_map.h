@@ -15,6 +15,10 @@ struct LiveBlock {
   uint64_t thread = 0;
   uint32_t gpu = 0;
   uint32_t kind = 0;
+  uint32_t tag = 0;         // 0: none
+  uint32_t query = 0;       // 0: none
+  uint64_t stands_for = 0;  // bytes and blocks, of a sample; else its own and one
+  uint64_t blocks = 1;
 };
 
 class BlockMap {

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/size_text.h"
+
 namespace xlog::tools {
 
 namespace fs = std::filesystem;
@@ -51,6 +53,15 @@ void read_run_info(ProcessLog& log) {
     bool limited = gpu.contains("limit_bytes") && gpu["limit_bytes"].is_number();
     out.limit_bytes = limited ? gpu["limit_bytes"].get<uint64_t>() : UINT64_MAX;
   }
+  const json options = info.value("options", json::object());
+  auto bytes_of = [&options](const char* name) {
+    uint64_t bytes = 0;
+    const json value = options.value(name, json());
+    bool good = value.is_string() && parse_bytes(value.get<std::string>(), bytes) == SizeError::none;
+    return good ? bytes : 0;
+  };
+  log.least = bytes_of("XLOG_LOG_MIN");
+  log.sample = bytes_of("XLOG_LOG_SAMPLE");
   const json environment = info.value("environment", json::object());
   for (const auto& [name, value] : environment.items()) {
     log.environment[name] = value.is_string() ? value.get<std::string>() : "";

@@ -26,6 +26,8 @@ struct ProcessLog {
   uint64_t start_ns = 0;
   std::map<uint64_t, GpuInfo> gpus;                // by the process's own ordinal
   std::map<std::string, std::string> environment;  // that says how a framework allocates
+  uint64_t least = 0;                              // blocks below have no rows
+  uint64_t sample = 0;                             // bytes that a row stands for at least; 0: not sampled
   bool has_run_info = false;
 };
 

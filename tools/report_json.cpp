@@ -71,8 +71,10 @@ json gpu_json(const Report& report, const GpuReport& gpu) {
     refusal["in_use"] = holders_json(report, each.holders);
     out["refused"].push_back(std::move(refusal));
   }
-  for (const auto& [name, group] : gpu.kinds) {
-    out["kinds"][name] = {{"allocations", group.allocations}, {"bytes", group.bytes}, {"at_peak", group.at_peak}, {"live", group.live}};
+  for (auto [what, groups] : {std::pair("kinds", &gpu.kinds), std::pair("tags", &gpu.tags), std::pair("queries", &gpu.queries)}) {
+    for (const auto& [name, group] : *groups) {
+      out[what][name] = {{"allocations", group.allocations}, {"bytes", group.bytes}, {"at_peak", group.at_peak}, {"live", group.live}};
+    }
   }
   if (gpu.looks != 0) {
     out["driver_used"] = {{"looks", gpu.looks},
@@ -104,6 +106,8 @@ std::string report_json(const Report& report) {
               {"lost_rows", report.lost},
               {"empty_lines", report.empty_lines},
               {"unfinished_rows", report.unfinished_rows},
+              {"left_out_allocations", report.left_out},
+              {"left_out_bytes", report.left_out_bytes},
               {"foreign_rows", report.foreign_rows},
               {"ended_unseen", report.ended_unseen},
               {"unhooked", report.unhooked},

@@ -94,6 +94,20 @@ class TextReport {
       line("note: " + plural(report_.lost, "row") +
            " lost (disk full, a size limit, or XLOG_LOG_MAX): figures after that are too low or too high");
     }
+    for (const ProcessLog& log : report_.logs) {
+      if (log.sample != 0) {
+        line("note: a sample, one row in " + size_text(log.sample) + " (XLOG_LOG_SAMPLE): bytes and counts are estimates");
+      }
+      if (log.least != 0) {
+        line("note: blocks below " + size_text(log.least) + " are not in the log (XLOG_LOG_MIN)");
+      }
+      if (log.sample + log.least != 0) {
+        break;
+      }
+    }
+    if (report_.left_out != 0) {
+      line("note: " + plural(report_.left_out, "allocation") + " of " + size_text(report_.left_out_bytes) + " in all without a row");
+    }
     if (report_.unfinished_rows != 0) {
       line("note: " + plural(report_.unfinished_rows, "call") + " had not returned when the process ended: empty lines, skipped");
     }
@@ -245,12 +259,29 @@ class TextReport {
     }
   }
 
+  // What the program says of its memory; blocks of which it says nothing are the rest.
+  void named_groups(const char* what, const std::map<std::string, Group>& groups) {
+    std::vector<std::pair<std::string, Group>> all(groups.begin(), groups.end());
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.at_peak > b.second.at_peak; });
+    for (size_t i = 0; i < std::min(all.size(), 2 * style_.top); ++i) {
+      const Group& group = all[i].second;
+      line(std::string("  ") + what + ' ' + all[i].first + ": " + plural(group.allocations, "allocation") + ", " +
+           size_text(group.at_peak) + " at the peak, " + size_text(group.live) + " at the end");
+    }
+    if (all.size() > 2 * style_.top) {
+      line("  and " + count_text(all.size() - 2 * style_.top) + " more, in xlog report --json");
+    }
+  }
+
   void splits() {
     for (const GpuReport& gpu : report_.gpus) {
-      if (gpu.kinds.size() > 1 || gpu.threads.size() > 1 || report_.gpus.size() > 1) {
+      bool is_named = !gpu.tags.empty() || !gpu.queries.empty();
+      if (is_named || gpu.kinds.size() > 1 || gpu.threads.size() > 1 || report_.gpus.size() > 1) {
         heading(gpu_title(gpu) + ": " + plural(gpu.allocations, "allocation") +
                 (gpu.failed != 0 ? ", " + count_text(gpu.failed) + " failed" : ""));
       }
+      named_groups("tag", gpu.tags);
+      named_groups("query", gpu.queries);
       if (gpu.kinds.size() > 1) {
         for (const auto& [name, group] : gpu.kinds) {
           line("  kind " + name + ": " + plural(group.allocations, "allocation") + ", " + size_text(group.at_peak) + " at the peak");

@@ -33,6 +33,22 @@ std::string_view thread_name() noexcept {
   return {this_thread.name, this_thread.name_size};
 }
 
+static uint64_t read_clock(clockid_t clock) noexcept;
+
+// xorshift64*
+uint64_t random_below(uint64_t bound) noexcept {
+  uint64_t x = this_thread.random;
+  if (x == 0) {
+    x = read_clock(CLOCK_MONOTONIC) * 0x9E3779B97F4A7C15ULL ^ reinterpret_cast<uintptr_t>(&this_thread);
+    x = x != 0 ? x : 1;
+  }
+  x ^= x >> 12;
+  x ^= x << 25;
+  x ^= x >> 27;
+  this_thread.random = x;
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(x * 0x2545F4914F6CDD1DULL) * bound >> 64);
+}
+
 static uint64_t read_clock(clockid_t clock) noexcept {
   timespec now{};
   clock_gettime(clock, &now);

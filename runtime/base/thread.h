@@ -17,7 +17,8 @@ struct ThreadLocal {
   uint32_t unwind_epoch;  // of the loaded modules, when the unwinder's cache was last known good
   uint32_t name_size;
   char name[16];
-  TagStack* tags;  // ranges that it is in (base/thread_tags.h); nullptr outside
+  uint64_t random;  // state of random_below
+  TagStack* tags;   // ranges that it is in (base/thread_tags.h); nullptr outside
 };
 
 extern constinit thread_local ThreadLocal this_thread __attribute__((tls_model("initial-exec")));
@@ -26,6 +27,8 @@ extern constinit thread_local ThreadLocal this_thread __attribute__((tls_model("
 uint32_t thread_id() noexcept;
 // The name that the program gave the thread (pthread_setname_np). Read again every 256 calls.
 std::string_view thread_name() noexcept;
+// A number below `bound`, which is not 0; of the thread's own generator.
+uint64_t random_below(uint64_t bound) noexcept;
 // Nanoseconds of a steady clock, for durations.
 uint64_t steady_time() noexcept;
 // The same clock as it was at the kernel's last tick, some milliseconds ago: a fifth of the cost.

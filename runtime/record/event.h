@@ -34,7 +34,8 @@ inline constexpr std::string_view unmap = "unmap";  // and is not any more
 inline constexpr std::string_view context_destroyed = "context_destroyed";  // the block went with its context
 inline constexpr std::string_view ended_unseen = "ended_unseen";            // its address came back from the driver: freed out of our sight
 inline constexpr std::string_view retracted = "retracted";                  // place claimed for a free that then failed: see its next row
-inline constexpr std::string_view lost = "lost";                            // `bytes` = number of rows that could not be written
+inline constexpr std::string_view left_out = "left_out";        // `bytes` = of allocations without rows (XLOG_LOG_MIN, XLOG_LOG_SAMPLE)
+inline constexpr std::string_view lost = "lost";                // `bytes` = number of rows that could not be written
 inline constexpr std::string_view driver_used = "driver_used";  // `bytes` = in use on the device by the driver's count, whosever it is
 inline constexpr std::string_view unhooked = "unhooked";        // `message` = a function that makes memory and was handed out unhooked
 inline constexpr std::string_view finding = "finding";          // the guard found a misuse of the block: `result` which, `message` what

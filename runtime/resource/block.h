@@ -127,6 +127,7 @@ struct DeviceBlock {
   Maker maker = Maker::driver;
   size_t guard_bytes = 0;        // that the resource below made behind `bytes`
   GuardRecord* guard = nullptr;  // what the guard knows of it
+  bool unlogged = false;         // it has no row, and its end will have none
   bool shared = false;           // another process may have it mapped, or it was given attributes: not to be given out again
 
   DeviceBlock() noexcept = default;
@@ -148,6 +149,7 @@ struct DeviceBlock {
     maker = other.maker;
     guard_bytes = other.guard_bytes;
     guard = other.guard;
+    unlogged = other.unlogged;
     shared = other.shared;
     if (this != &other) {
       other.ptr = 0;

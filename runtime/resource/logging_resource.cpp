@@ -21,6 +21,18 @@ void put_tag(LogEntry& entry, AllocTag tag) noexcept {
   }
 }
 
+// What was asked for.
+void put_call(LogEntry& entry, const AllocationRequest& request, int device) noexcept {
+  Event& event = entry.event;
+  event.action = action::allocate;
+  event.device = column(device);
+  event.api = request.api;
+  event.kind = kind_name(request.kind);
+  event.bytes = request.bytes;
+  put_stream(entry, !request.api.empty(), request.kind == Kind::async || request.kind == Kind::pool, request.stream_arg, request.stream);
+  put_tag(entry, request.tag);
+}
+
 void put_result(LogEntry& entry, MessageText& message, const Status& status) noexcept {
   entry.status = status;
   entry.event.result = status.error == Error::driver || status.ok() || status.error == Error::out_of_budget
@@ -34,7 +46,53 @@ void put_result(LogEntry& entry, MessageText& message, const Status& status) noe
 
 }  // namespace
 
+Status LoggingResource::allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept {
+  Status status = inner_.allocate(request, out);
+  if (status.ok()) {
+    out.unlogged = true;
+    add_live(out.bytes);
+    filter_.count_left_out(out.bytes);
+    return status;
+  }
+  LogEntry entry;  // what was refused has a row, whatever its size
+  MessageText message;
+  put_call(entry, request, device_);
+  entry.event.stack_id = sink_.stack_id(request.caller);
+  put_result(entry, message, status);
+  entry.event.live_bytes = live_bytes();
+  count(sink_.emit(entry));
+  return status;
+}
+
+Status LoggingResource::deallocate_unlogged(DeviceBlock& block, const FreeRequest& request) noexcept {
+  uint64_t bytes = block.bytes;
+  Status status = inner_.deallocate(block, request);
+  if (status.ok()) {
+    sub_live(bytes);
+  }
+  return status;
+}
+
+void LoggingResource::record_left_out() noexcept {
+  if (filter_.left_out() == 0) {
+    return;
+  }
+  LogEntry entry;
+  Text<40> message;
+  message.put("allocations ").decimal(filter_.left_out());
+  entry.event.action = action::left_out;
+  entry.event.bytes = filter_.left_out_bytes();
+  entry.event.device = column(device_);
+  entry.event.result = "ok";
+  entry.event.message = message.view();
+  entry.event.live_bytes = live_bytes();
+  count(sink_.emit(entry));
+}
+
 Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
+  if (!filter_.wants(request.bytes)) {
+    return allocate_unlogged(request, out);
+  }
   LogEntry entry;
   Event& event = entry.event;
   event.stack_id = sink_.stack_id(request.caller);
@@ -43,14 +101,11 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   uint64_t end = now();
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
-  event.action = action::allocate;
-  event.device = column(device_);
-  event.api = request.api;
-  put_stream(entry, !request.api.empty(), request.kind == Kind::async || request.kind == Kind::pool, request.stream_arg, request.stream);
-  put_tag(entry, request.tag);
+  put_call(entry, request, device_);
   MessageText message;
   put_result(entry, message, status);
   if (status.ok()) {
+    out.unlogged = false;
     out.stack_id = event.stack_id;
     event.kind = kind_name(out.kind);
     event.ptr = out.ptr;
@@ -58,8 +113,6 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
     event.generation = out.generation.value;
     event.live_bytes = add_live(out.bytes);
   } else {
-    event.kind = kind_name(request.kind);
-    event.bytes = request.bytes;
     event.live_bytes = live_bytes();
   }
   count(sink_.emit(entry));
@@ -82,6 +135,9 @@ LogEntry LoggingResource::describe(const DeviceBlock& block, std::string_view ac
 }
 
 Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
+  if (block.unlogged) {
+    return deallocate_unlogged(block, request);
+  }
   LogEntry entry = describe(block, action::deallocate, request.api);
   Event& event = entry.event;
   event.stack_id = sink_.stack_id(request.caller);
@@ -122,6 +178,10 @@ Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
 }
 
 void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action, std::string_view api, HeldRow& held) noexcept {
+  if (block.unlogged) {
+    sub_live(block.bytes);
+    return;
+  }
   LogEntry entry = describe(block, action, api);
   entry.event.live_bytes = sub_live(block.bytes);
   RowText text;
@@ -130,6 +190,12 @@ void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action
 
 void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held,
                                    CUresult result) noexcept {
+  if (block.unlogged) {
+    if (result != CUDA_SUCCESS) {
+      add_live(block.bytes);
+    }
+    return;
+  }
   LogEntry entry = describe(block, action, api);
   Event& event = entry.event;
   event.time = held.time;
@@ -143,6 +209,10 @@ void LoggingResource::complete_end(const DeviceBlock& block, std::string_view ac
 }
 
 void LoggingResource::record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept {
+  if (block.unlogged) {
+    sub_live(block.bytes);
+    return;
+  }
   LogEntry entry = describe(block, action, api);
   entry.event.live_bytes = sub_live(block.bytes);
   count(sink_.emit(entry));

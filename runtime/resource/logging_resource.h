@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "runtime/base/thread.h"
+#include "runtime/resource/log_filter.h"
 #include "runtime/resource/logging_sink.h"
 #include "runtime/resource/resource_adaptor.h"
 
@@ -15,6 +16,9 @@ class LoggingResource final : public ResourceAdaptor {
  public:
   LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink) noexcept
       : ResourceAdaptor(inner), sink_(sink), timed_(sink.wants_times()), device_(inner.device_ordinal()) {}
+  // Blocks that the options leave out have no rows.
+  LoggingResource(DeviceMemoryResource& inner, LoggingSink& sink, const Options& options) noexcept
+      : ResourceAdaptor(inner), sink_(sink), timed_(sink.wants_times()), device_(inner.device_ordinal()), filter_(options) {}
 
   using ResourceAdaptor::allocate, ResourceAdaptor::deallocate, ResourceAdaptor::reap_pending;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
@@ -29,12 +33,17 @@ class LoggingResource final : public ResourceAdaptor {
   // The same, for an end that is noticed afterwards.
   void record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept;
 
+  // Of the blocks without rows, if there were any: one row.
+  void record_left_out() noexcept;
+
   [[nodiscard]] uint64_t live_bytes() const noexcept { return live_bytes_.load(std::memory_order_relaxed); }
   // Records that the sink did not take.
   [[nodiscard]] uint64_t dropped_records() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   [[nodiscard]] uint64_t now() const noexcept { return timed_ ? steady_time() : 0; }
+  Status allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept;
+  Status deallocate_unlogged(DeviceBlock& block, const FreeRequest& request) noexcept;
   LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
   uint64_t add_live(size_t bytes) noexcept { return live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
   uint64_t sub_live(size_t bytes) noexcept { return live_bytes_.fetch_sub(bytes, std::memory_order_relaxed) - bytes; }
@@ -47,6 +56,7 @@ class LoggingResource final : public ResourceAdaptor {
   LoggingSink& sink_;
   const bool timed_;
   const int device_;
+  LogFilter filter_;
   alignas(64) std::atomic<uint64_t> live_bytes_{0};  // alone in its line: each call of each thread writes it
   alignas(64) std::atomic<uint64_t> dropped_{0};
 };

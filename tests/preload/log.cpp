@@ -249,3 +249,42 @@ BOOST_AUTO_TEST_CASE(memory_made_or_freed_out_of_sight) {
   BOOST_TEST(report.ended_unseen == 1);
   BOOST_TEST(report.gpus.at(0).live == 0);
 }
+
+// What is left out of the log is counted, and the rows that are there pair up.
+BOOST_AUTO_TEST_CASE(small_blocks_can_be_left_out) {
+  TempFolder folder;
+  Outcome native = run({program("sizes")});
+  Outcome ours = run_with_library({program("sizes")}, {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_LOG_MIN", "64KiB"}});
+  BOOST_TEST(ours.out == native.out);
+  auto report = report_of(log_in(folder));
+  BOOST_TEST(report.contradiction_count == 0);
+  BOOST_TEST(report.gpus.at(0).allocations == 1050);
+  BOOST_TEST(report.gpus.at(0).live == 0);
+  BOOST_TEST(report.gpus.at(0).failed >= 1);
+  BOOST_TEST(report.left_out == 4000);
+  BOOST_TEST(report.left_out_bytes == 4000 * 4096);
+  auto rows = rows_of(log_in(folder));
+  BOOST_TEST(count(rows, "bytes", "4096") == 0);
+  BOOST_TEST(count(rows, "action", "context_destroyed") > 500);
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_gives_totals_without_bias) {
+  TempFolder folder;
+  run_with_library({program("sizes")}, {{"XLOG_LOG", folder / "x.csv"}, {"XLOG_LOG_SAMPLE", "64KiB"}});
+  auto report = report_of(log_in(folder));
+  BOOST_TEST(report.contradiction_count == 0);
+  const auto& gpu = report.gpus.at(0);
+  uint64_t larger = 1000 * 65536 + 50 * (4 << 20);  // all of these are taken
+  auto rows = rows_of(log_in(folder));
+  size_t small = 0;
+  for (const Row& row : rows) {
+    small += row.at("action") == "allocate" && row.at("bytes") == "4096" ? 1 : 0;
+  }
+  BOOST_TEST(small > 150);  // 250 are expected, with a deviation of 15
+  BOOST_TEST(small < 350);
+  BOOST_TEST(gpu.allocations == 1050 + small * 16);
+  BOOST_TEST(gpu.peak <= larger + small * 65536);
+  BOOST_TEST(gpu.peak > larger);
+  BOOST_TEST(gpu.live == 0);
+  BOOST_TEST(report.left_out == 4000 - small);
+}

@@ -75,3 +75,11 @@ BOOST_AUTO_TEST_CASE(the_command_asks_for_ranges_unless_a_profiler_has_them) {
       theirs.err.find("NVTX_INJECTION64_PATH is set: the program's NVTX ranges go to that tool, and are not in the log") != theirs.err.npos,
       theirs.err);
 }
+
+BOOST_AUTO_TEST_CASE(a_report_is_by_tag_and_query) {
+  TempFolder folder;
+  run_with_library({program("ranges")}, injected({{"XLOG_LOG", folder / "x.csv"}}));
+  std::string report = run({build_folder() + "/xlog", "report", folder.path()}).out;
+  BOOST_TEST(report.find("  tag train/layer: 1 allocation, 1002 B at the peak, 1002 B at the end\n") != report.npos, report);
+  BOOST_TEST(report.find("  query q7: 2 allocations, 1.97 KiB at the peak, 1.97 KiB at the end\n") != report.npos, report);
+}
