@@ -38,6 +38,7 @@ void read_run_info(ProcessLog& log) {
   log.program = info.value("program", "");
   log.host = info.value("host", "");
   log.pid = info.value("pid", uint64_t{0});
+  log.parent = info.value("parent", uint64_t{0});
   log.start_ns = info.value("start_ns", uint64_t{0});
   // Each array is kept: a range-for over part of a temporary would outlive it.
   const json arguments = info.value("arguments", json::array());
@@ -135,6 +136,21 @@ std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::ve
     }
   }
   return logs;
+}
+
+std::vector<size_t> parents_of(const std::vector<ProcessLog>& logs) {
+  std::vector<size_t> parents(logs.size(), logs.size());
+  for (size_t child = 0; child < logs.size(); ++child) {
+    for (size_t i = 0; i < logs.size(); ++i) {  // a pid may come again: the last one that had it before the child began
+      bool could =
+          i != child && logs[i].host == logs[child].host && logs[i].pid == logs[child].parent && logs[i].start_ns <= logs[child].start_ns;
+      size_t known = parents[child];
+      if (could && (known == logs.size() || logs[known].start_ns < logs[i].start_ns)) {
+        parents[child] = i;
+      }
+    }
+  }
+  return parents;
 }
 
 std::string name_of(const std::vector<ProcessLog>& logs) {

@@ -23,6 +23,7 @@ struct ProcessLog {
   std::string arguments;
   std::string host;
   uint64_t pid = 0;
+  uint64_t parent = 0;  // its pid
   uint64_t start_ns = 0;
   std::map<uint64_t, GpuInfo> gpus;                // by the process's own ordinal
   std::map<std::string, std::string> environment;  // that says how a framework allocates
@@ -34,6 +35,9 @@ struct ProcessLog {
 // Logs named by files and folders; with none, the newest run below the current folder. Companion files are read.
 // `problems` receives one line for each name that is no log.
 std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::vector<std::string>& problems);
+
+// For each log, by place, the log of the process that started it; the number of logs where there is none.
+std::vector<size_t> parents_of(const std::vector<ProcessLog>& logs);
 
 // The folder or file that a user would name for these logs.
 std::string name_of(const std::vector<ProcessLog>& logs);

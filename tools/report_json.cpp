@@ -132,6 +132,7 @@ std::string report_json(const Report& report) {
     bool cut = report.cut[i];
     out["processes"].push_back({{"log", log.csv},
                                 {"pid", log.pid},
+                                {"parent", log.parent},
                                 {"program", log.program},
                                 {"arguments", log.arguments},
                                 {"host", log.host},

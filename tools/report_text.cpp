@@ -42,6 +42,7 @@ class TextReport {
     savings();
     sizes();
     splits();
+    processes();
     next();
     return std::move(out_);
   }
@@ -296,6 +297,49 @@ class TextReport {
                (name != report_.thread_names.end() && !name->second.empty() ? " (" + name->second + ")" : "") + ": " +
                plural(all[i].second.allocations, "allocation") + ", " + size_text(all[i].second.at_peak) + " at the peak");
         }
+      }
+    }
+  }
+
+  // What each process did on all GPUs, below the one that started it.
+  void process(size_t index, const std::vector<size_t>& parents, const std::string& indent) {
+    const ProcessLog& log = report_.logs[index];
+    uint64_t allocations = 0;
+    uint64_t at_peak = 0;
+    uint64_t live = 0;
+    for (const GpuReport& gpu : report_.gpus) {
+      for (const auto& [thread, group] : gpu.threads) {
+        if (thread.first == index && gpu.is_gpu()) {
+          allocations += group.allocations;
+          at_peak += group.at_peak;
+          live += group.live;
+        }
+      }
+    }
+    line(indent + std::to_string(log.pid) + ' ' + (log.arguments.empty() ? log.program : log.arguments).substr(0, 100) + ": " +
+         plural(allocations, "allocation") + ", " + size_text(at_peak) + " at the peak" +
+         (live != 0 ? ", " + size_text(live) + " at the end" : ""));
+    for (size_t i = 0; i < parents.size(); ++i) {
+      if (parents[i] == index) {
+        process(i, parents, indent + "  ");
+      }
+    }
+  }
+
+  void processes() {
+    constexpr size_t kMost = 100;
+    if (report_.logs.size() < 2) {
+      return;
+    }
+    heading("Processes");
+    if (report_.logs.size() > kMost) {
+      line("  " + count_text(report_.logs.size()) + ", in xlog report --json");
+      return;
+    }
+    auto parents = parents_of(report_.logs);
+    for (size_t i = 0; i < parents.size(); ++i) {
+      if (parents[i] == parents.size()) {
+        process(i, parents, "  ");
       }
     }
   }
