@@ -200,7 +200,9 @@ class Analyser {
     if (owner == nullptr || event.bytes == kNone || event.live_bytes == kNone) {
       return;
     }
-    DriverLook seen{event.bytes, owner->live, 0};  // of all processes of the run
+    // Of all processes of the run; where rows are left out, what this one counted.
+    const ProcessLog& log = report_.logs[process];
+    DriverLook seen{event.bytes, log.sample + log.least != 0 ? event.live_bytes : owner->live, 0};
     uint64_t reserved = number_after(event.message, "reserved ");
     uint64_t used = number_after(event.message, "used ");
     seen.pool_idle = reserved > used ? reserved - used : 0;

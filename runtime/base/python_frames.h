@@ -44,7 +44,7 @@ class PythonFrames {
   // Innermost first; returns how many. 0 in a thread that runs no Python.
   size_t take(PythonFrame* out, size_t depth) noexcept;
   [[nodiscard]] bool is_interpreter(uintptr_t address) const noexcept {
-    return address - api_.eval_begin < api_.eval_end - api_.eval_begin;
+    return layout_.load(std::memory_order_acquire) != nullptr && address - api_.eval_begin < api_.eval_end - api_.eval_begin;
   }
   // Of a frame that was just taken: its function and instruction as a number. A code object that comes to stand where
   // another one stood has other names.

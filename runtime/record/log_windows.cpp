@@ -41,8 +41,7 @@ bool LogWindows::add(char* data, uint64_t begin, uint64_t size) noexcept {
     if (window.used.load(std::memory_order_relaxed) != 0) {
       continue;
     }
-    window.begin.store(kChanging, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
+    window.begin.exchange(kChanging, std::memory_order_acq_rel);  // before the others change
     window.end.store(begin + size, std::memory_order_relaxed);
     window.data.store(data, std::memory_order_relaxed);
     for (Stripe& each : window.stripes) {
@@ -63,9 +62,8 @@ LogWindows::View LogWindows::find(uint64_t offset) noexcept {
   for (uint32_t i = 0; i < kWindows; ++i) {
     Window& window = windows_[(newest - i) % kWindows];
     View view{&window, nullptr, window.begin.load(std::memory_order_acquire), 0};
-    view.end = window.end.load(std::memory_order_relaxed);
-    view.data = window.data.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    view.end = window.end.load(std::memory_order_acquire);
+    view.data = window.data.load(std::memory_order_acquire);
     bool holds = view.begin <= offset && offset < view.end && window.begin.load(std::memory_order_relaxed) == view.begin;
     if (holds && window.used.load(std::memory_order_relaxed) != 0) {
       return view;

@@ -74,19 +74,23 @@ BOOST_AUTO_TEST_CASE(a_fork_waits_for_the_walk_of_another_thread) {
 // As when a signal handler forks.
 BOOST_AUTO_TEST_CASE(a_fork_inside_its_own_walk_does_not_wait_for_itself) {
   make_forks_wait();
-  auto before = std::chrono::steady_clock::now();
-  walk_loaded_files(
-      [](dl_phdr_info*, size_t, void*) {
-        pid_t pid = fork();
-        if (pid == 0) {
-          _exit(0);
-        }
-        int status = 0;
-        waitpid(pid, &status, 0);
-        return 1;
-      },
-      nullptr);
-  BOOST_TEST((std::chrono::steady_clock::now() - before < 900ms));
+  bool quick = false;
+  for (int i = 0; i < 5 && !quick; ++i) {  // a wait for itself would take a second each time; a busy machine, once
+    auto before = std::chrono::steady_clock::now();
+    walk_loaded_files(
+        [](dl_phdr_info*, size_t, void*) {
+          pid_t pid = fork();
+          if (pid == 0) {
+            _exit(0);
+          }
+          int status = 0;
+          waitpid(pid, &status, 0);
+          return 1;
+        },
+        nullptr);
+    quick = std::chrono::steady_clock::now() - before < 900ms;
+  }
+  BOOST_TEST(quick);
 }
 
 // Neither waits for ever for the other, whatever the walk waits for.
