@@ -26,10 +26,11 @@ struct PythonApi {
 // False when no interpreter is loaded.
 using FindPython = bool (*)(PythonApi& out) noexcept;
 
+// Without initial values: each logged call has an array of them on its stack.
 struct PythonFrame {
-  const char* code = nullptr;
-  int32_t at = 0;        // offset of the instruction in bytes
-  bool is_entry = true;  // the outermost one of its native frame
+  const char* code;
+  int32_t at;     // offset of the instruction in bytes
+  bool is_entry;  // the outermost one of its native frame
 };
 
 inline constexpr size_t kMaxPythonDepth = 64;
