@@ -1,13 +1,13 @@
 #include "tools/analysis.h"
-#include "tools/format.h"
 
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <unordered_map>
 
 #include "tools/block_map.h"
+#include "tools/format.h"
 #include "tools/log_source.h"
+#include "tools/names.h"
 
 namespace xlog::tools {
 
@@ -35,27 +35,6 @@ uint64_t number_after(std::string_view text, std::string_view word) {
   }
   return value;
 }
-
-// Texts as numbers, as many rows have the same; 0 is the empty one.
-class Names {
- public:
-  uint32_t number(std::string_view text) {
-    if (text == names_[last_]) {
-      return last_;
-    }
-    auto [it, fresh] = numbers_.try_emplace(std::string(text), static_cast<uint32_t>(names_.size()));
-    if (fresh) {
-      names_.emplace_back(text);
-    }
-    return last_ = it->second;
-  }
-  [[nodiscard]] const std::string& name(uint32_t number) const { return names_[number]; }
-
- private:
-  std::vector<std::string> names_{""};
-  std::unordered_map<std::string, uint32_t> numbers_{{"", 0}};
-  uint32_t last_ = 0;
-};
 
 class Analyser {
  public:

@@ -46,12 +46,16 @@ void put_result(LogEntry& entry, MessageText& message, const Status& status) noe
 
 }  // namespace
 
+void LoggingResource::leave_out(DeviceBlock& block) noexcept {
+  block.unlogged = true;
+  add_live(block.bytes);
+  filter_.count_left_out(block.bytes);
+}
+
 Status LoggingResource::allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept {
   Status status = inner_.allocate(request, out);
   if (status.ok()) {
-    out.unlogged = true;
-    add_live(out.bytes);
-    filter_.count_left_out(out.bytes);
+    leave_out(out);
     return status;
   }
   LogEntry entry;  // what was refused has a row, whatever its size
@@ -90,7 +94,8 @@ void LoggingResource::record_left_out() noexcept {
 }
 
 Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
-  if (!filter_.wants(request.bytes)) {
+  bool is_size_known = request.kind != Kind::pitch;  // that of pitched memory is the driver's
+  if (is_size_known && !filter_.wants(request.bytes)) {
     return allocate_unlogged(request, out);
   }
   LogEntry entry;
@@ -99,6 +104,10 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   uint64_t start = now();
   Status status = inner_.allocate(request, out);
   uint64_t end = now();
+  if (status.ok() && !is_size_known && !filter_.wants(out.bytes)) {
+    leave_out(out);
+    return status;
+  }
   event.elapsed_ns = end - start;
   event.time = timed_ ? wall_time(end) : 0;
   put_call(entry, request, device_);

@@ -42,6 +42,7 @@ class LoggingResource final : public ResourceAdaptor {
 
  private:
   [[nodiscard]] uint64_t now() const noexcept { return timed_ ? steady_time() : 0; }
+  void leave_out(DeviceBlock& block) noexcept;
   Status allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept;
   Status deallocate_unlogged(DeviceBlock& block, const FreeRequest& request) noexcept;
   LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;

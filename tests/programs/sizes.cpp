@@ -1,4 +1,5 @@
-// Blocks of three sizes, of which the larger half is freed again; then one that cannot be had, and a context that ends.
+// A pitched block that is larger than what was asked for, and blocks of three sizes, of which the larger half is freed again; then one that
+// cannot be had, and a context that ends.
 #include <vector>
 
 #include "programs/program.h"
@@ -8,6 +9,9 @@ int main() {
   start();
   MUST(cuCtxCreate_v2(&context, 0, 0));
   std::vector<CUdeviceptr> blocks;
+  CUdeviceptr pitched = 0;
+  size_t pitch = 0;
+  MUST(cuMemAllocPitch_v2(&pitched, &pitch, 100, 200, 4));
   for (int i = 0; i < 4000; ++i) {
     blocks.push_back(must_alloc(4096));
     if (i % 4 == 0) {
