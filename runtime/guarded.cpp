@@ -113,15 +113,29 @@ void Runtime::begin_guard_end(CUcontext context, bool alive, std::string_view ap
   }
 }
 
+GuardResource* Runtime::current_guard(CUcontext& context) noexcept {
+  NativeDevice* target = device(devices_.of_current(driver_));
+  bool found = target != nullptr && driver_.cuCtxGetCurrent(&context) == CUDA_SUCCESS;
+  return found ? target->guard() : nullptr;
+}
+
+void Runtime::prepare_launch() noexcept {
+  CUcontext context = nullptr;
+  GuardResource* guard = current_guard(context);
+  if (guard != nullptr) {
+    guard->prepare_launch(context);
+  }
+}
+
 void Runtime::launched(CUfunction function, const StreamArg& stream) noexcept {
   if (gate_.is_capturing() && is_capturing(stream)) {
     return;  // a node of a graph: it runs when that is launched
   }
   Launch launch = launches_.note(driver_, function);
-  NativeDevice* target = device(devices_.of_current(driver_));
   CUcontext context = nullptr;
-  if (target != nullptr && target->guard() != nullptr && driver_.cuCtxGetCurrent(&context) == CUDA_SUCCESS) {
-    target->guard()->launched(launch, stream, context);
+  GuardResource* guard = current_guard(context);
+  if (guard != nullptr) {
+    guard->launched(launch, stream, context);
   }
 }
 

@@ -101,6 +101,9 @@ class Runtime {
     if (!guards()) {
       return call();
     }
+    if (options_.guard_check.launches != 0) {
+      prepare_launch();
+    }
     each_guard([](GuardResource& guard) { guard.before_launch(); });
     CUresult result = call();
     if (result == CUDA_SUCCESS && (has_fences() || options_.guard_check.launches != 0)) {
@@ -255,6 +258,8 @@ class Runtime {
   }
   // The range that the program has at `ptr`; false when the driver knows of none.
   bool find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noexcept;
+  GuardResource* current_guard(CUcontext& context) noexcept;
+  void prepare_launch() noexcept;
   void launched(CUfunction function, const StreamArg& stream) noexcept;
   void explain_fault(std::string_view api) noexcept;
   // The driver refused a free: a second one, or one of an address inside a block.

@@ -282,7 +282,8 @@ void FindingReporter::summarize() noexcept {
   uint32_t findings = findings_.load(std::memory_order_relaxed);
   uint64_t unchecked = unchecked_.load(std::memory_order_relaxed);
   uint64_t unguarded = unguarded_.load(std::memory_order_relaxed);
-  if (findings + unchecked + unguarded == 0) {
+  uint64_t overtaken = overtaken_.load(std::memory_order_relaxed);
+  if (findings + unchecked + unguarded + overtaken == 0) {
     return;
   }
   Line line;
@@ -291,11 +292,15 @@ void FindingReporter::summarize() noexcept {
     line.put(" (the first ").decimal(kMost).put(" are told)");
   }
   if (unguarded != 0) {
-    put_count(line.put("; "), unguarded, " block").put(" without a zone or a fence (XLOG_GUARD_MAX, or no memory for one)");
+    put_count(line.put("; "), unguarded, " block")
+        .put(" without a zone or a fence (XLOG_GUARD_MAX, no memory for one, or of a thread's default stream)");
   }
   if (unchecked != 0) {
     put_count(line.put("; "), unchecked, " free");
-    line.put(" not checked (a capture was under way, the context had failed, or too many at once)");
+    line.put(" not checked (a capture was under way, the context had failed, it was in a thread's default stream, or too many at once)");
+  }
+  if (overtaken != 0) {
+    put_count(line.put("; "), overtaken, " zone").put(" written late, maybe over what a kernel wrote there (the GPU was busy)");
   }
   say(line.view());
 }

@@ -49,6 +49,11 @@ class FindingReporter {
   // What could not be checked, and why: counted here, told at exit.
   void count_unchecked() noexcept { unchecked_.fetch_add(1, std::memory_order_relaxed); }
   void count_unguarded() noexcept { unguarded_.fetch_add(1, std::memory_order_relaxed); }
+  void count_overtaken(uint64_t zones) noexcept {
+    if (zones != 0) {
+      overtaken_.fetch_add(zones, std::memory_order_relaxed);
+    }
+  }
   void summarize() noexcept;
 
  private:
@@ -63,6 +68,7 @@ class FindingReporter {
   std::atomic<uint32_t> findings_{0};
   std::atomic<uint64_t> unchecked_{0};
   std::atomic<uint64_t> unguarded_{0};
+  std::atomic<uint64_t> overtaken_{0};
 };
 
 }  // namespace xlog

@@ -23,9 +23,10 @@ class GuardMemory final : private ContextWork::Client {
   bool fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept;
   // What was written so is there: before a free that is not ordered behind it, or the write could land in another block.
   void finish_writes(CUcontext context) noexcept;
-  // Before a kernel that may overrun blocks: a pattern that came later would hide it. Waits a fraction of a millisecond at
-  // most, and once for the same writes: engines may be taken, and a launch must not wait for that.
-  void finish_writes_briefly() noexcept;
+  // Before a kernel that may overrun blocks: a pattern that came later would hide it. Waits once for the same writes, and not
+  // for long: engines may be taken, or the GPU by another process, and a launch must not wait for that. Returns how many
+  // zones the kernel may overtake that none has before.
+  uint64_t finish_writes_briefly() noexcept;
   // Its pattern is known to be there.
   [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept {
     return record.ordered || record.write_number <= landed_.load(std::memory_order_acquire);
@@ -95,6 +96,7 @@ class GuardMemory final : private ContextWork::Client {
   std::atomic<uint64_t> issued_{0};
   std::atomic<uint64_t> landed_{0};
   std::atomic<uint64_t> given_up_{0};
+  std::atomic<uint64_t> waited_in_vain_{0};  // nanoseconds
   // Where small reads arrive: one slot a read.
   static constexpr size_t kReads = 16;
   std::atomic<uint32_t> reads_{0};  // a bit for each slot in use

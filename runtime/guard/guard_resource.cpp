@@ -47,8 +47,9 @@ Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& reques
       launch_checks_.finish(record.context);
     }
   }
-  OrderedChecks::Slot* check = record.zone != 0 ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
-  if (settings_.poison_free && !record.fenced) {
+  bool own_stream = request.stream_arg.is_per_thread();  // as for an allocation
+  OrderedChecks::Slot* check = record.zone != 0 && !own_stream ? ordered_.begin(record, request.stream_arg, request.api) : nullptr;
+  if (settings_.poison_free && !record.fenced && !own_stream) {
     memory_.fill(request.stream_arg, block.ptr, block.bytes, kPoisonFreed);
   }
   Status status = free_below(block, request);

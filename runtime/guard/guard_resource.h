@@ -36,7 +36,12 @@ class GuardResource final : public ResourceAdaptor {
   void check_all(std::string_view found_by, bool at_exit) noexcept;
 
   // The program launches a kernel, and has launched it; `context` is current, on this GPU.
-  void before_launch() noexcept { memory_.finish_writes_briefly(); }
+  void prepare_launch(CUcontext context) noexcept {
+    if (!is_exiting()) {
+      launch_checks_.prepare(context);
+    }
+  }
+  void before_launch() noexcept { reporter_.count_overtaken(memory_.finish_writes_briefly()); }
   void launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept {
     if (settings_.check_launches != 0 && !is_exiting()) {
       launch_checks_.launched(launch, stream, context);

@@ -19,22 +19,35 @@ uint64_t stream_key(const StreamArg& stream) noexcept {
 
 }  // namespace
 
+LaunchChecks::Context* LaunchChecks::find(CUcontext context) noexcept {
+  for (auto& each : contexts_) {
+    Context* known = each.load(std::memory_order_acquire);
+    if (known != nullptr && known->context.load(std::memory_order_acquire) == context) {
+      return known;
+    }
+  }
+  return nullptr;
+}
+
 // Kernel and pinned memory are the context's and end with it. A context that cannot have them is not checked.
-LaunchChecks::Context* LaunchChecks::open(CUcontext context) noexcept {
+void LaunchChecks::prepare(CUcontext context) noexcept {
+  if (find(context) != nullptr || gate_.is_capturing()) {
+    return;
+  }
   LockGuard guard(lock_);
+  if (find(context) != nullptr) {
+    return;
+  }
   std::atomic<Context*>* place = nullptr;
   for (auto& each : contexts_) {
     Context* known = each.load(std::memory_order_relaxed);
-    if (known != nullptr && known->context.load(std::memory_order_relaxed) == context) {
-      return known->kernel != nullptr ? known : nullptr;
-    }
     bool free = known == nullptr || known->context.load(std::memory_order_relaxed) == nullptr;
     place = place == nullptr && free ? &each : place;
   }
   Context* fresh = place != nullptr ? place->load(std::memory_order_relaxed) : nullptr;
   fresh = fresh != nullptr || place == nullptr ? fresh : static_cast<Context*>(map_state(sizeof(Context)));
   if (fresh == nullptr) {
-    return nullptr;
+    return;
   }
   RelaxedCapture relaxed(driver_);
   CUmodule module = nullptr;
@@ -50,9 +63,8 @@ LaunchChecks::Context* LaunchChecks::open(CUcontext context) noexcept {
     }
   }
   fresh->pinned = static_cast<Pinned*>(pinned);
-  fresh->context.store(context, std::memory_order_relaxed);
+  fresh->context.store(context, std::memory_order_release);
   place->store(fresh, std::memory_order_release);
-  return good ? fresh : nullptr;
 }
 
 LaunchChecks::Slot* LaunchChecks::take(Context& context) noexcept {
@@ -116,8 +128,8 @@ void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcon
   if (launch.number % every_ != 0 || gate_.is_capturing()) {
     return;
   }
-  Context* known = open(context);
-  Slot* slot = known != nullptr ? take(*known) : nullptr;
+  Context* known = find(context);
+  Slot* slot = known != nullptr && known->kernel != nullptr ? take(*known) : nullptr;
   if (slot == nullptr) {
     return;  // so many are on their way: the next one sees what this one would have
   }

@@ -17,6 +17,9 @@ class LaunchChecks {
                uint32_t every) noexcept
       : driver_(driver), gate_(gate), memory_(memory), records_(records), reporter_(reporter), every_(every) {}
 
+  // Before the program's first allocation or launch in the context, which is current: to load a kernel waits for those of the
+  // context that run, and one that runs may wait for what the program does next.
+  void prepare(CUcontext context) noexcept;
   // The program launched this into the stream; `context` is current, and the stream's.
   void launched(const Launch& launch, const StreamArg& stream, CUcontext context) noexcept;
   // Looks at what has arrived. `leaving`: a record that is no longer among the live, whose block is not freed yet.
@@ -53,7 +56,7 @@ class LaunchChecks {
     Slot slots[kSlots];
   };
 
-  Context* open(CUcontext context) noexcept;
+  Context* find(CUcontext context) noexcept;
   Slot* take(Context& context) noexcept;
   uint32_t collect(CUcontext context, Pinned& out) noexcept;
   enum class Put : uint8_t { nothing, blind, check };  // blind: the kernel runs, and nothing tells when it has run

@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench-gpu.sh BUILD [backend|guard [PROGRAMS]]: an unmodified program on the real driver, natively and under the library, as ratios in one run.
+# bench-gpu.sh BUILD [backend|guard|log [PROGRAMS]]: an unmodified program on the real driver, natively and under the library, as ratios in one run.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,7 +54,26 @@ guard() {
     echo
   done
 }
+log() {
+  local mode best=""
+  printf 'the log: 64 threads, each 200 times cudaMallocAsync and cudaFreeAsync of 256 KiB: milliseconds, least of two'
+  for mode in native log; do printf '  %s %.1f' $mode "$(least_of 2 under $mode "$backend" storm 262144 64 | awk '{print $1 / 1000}')"; done
+  printf '\n'
+  python3 -c 'import torch' 2>/dev/null || return 0
+  echo "the log: PyTorch training step without PyTorch's caching, async ordered; milliseconds, least of two runs in turn"
+  export PYTORCH_NO_CUDA_MEMORY_CACHING=1
+  for _ in 1 2; do
+    for mode in async+ordered async+ordered+log; do
+      best+="$mode $(under $mode python3 "$here/../bench/gpu/training.py" 8192 4096 12 20)"$'\n'
+    done
+  done
+  echo "  $(tail -qn +2 "$work"/log/*[0-9].csv | wc -l) rows in $(du -sbL "$work/log" | cut -f1) bytes"
+  unset PYTORCH_NO_CUDA_MEMORY_CACHING
+  awk 'NF {if (!($1 in least) || $2 < least[$1]) least[$1] = $2} END {
+    printf "  without the log %.3f, with it %.3f: %.4f\n", least["async+ordered"], least["async+ordered+log"], least["async+ordered+log"] / least["async+ordered"]}' <<< "$best"
+}
 [ "${2:-guard}" = guard ] && guard
+[ "${2:-log}" = log ] && log
 [ "${2:-backend}" = backend ] || exit 0
 row() {  # row TITLE COMMAND...: microseconds natively, and how many times faster
   local title=$1; shift

@@ -20,7 +20,7 @@ has() { python3 -c "import $1" >/dev/null 2>&1; }
 
 facts() {
   local name
-  for name in conformance surface captures first_drivers past_the_end free_waits; do
+  for name in conformance surface captures first_drivers past_the_end free_waits beside_a_kernel; do
     if ! diff <(grep -v '^$' "$here/$name.expected") <("$build/programs/$name") > facts.diff; then
       fail "$name: the driver's answers are not the recorded ones"; head -20 facts.diff
     else pass "$name: the driver's answers are the recorded ones"; fi
@@ -83,14 +83,17 @@ limits() {
 # One misuse a program: what the guard says of it, that the program does not notice, and nothing of the same program done right.
 # The quarantine is tried where there is something for it to find, or to be silent about.
 misuse() {  # misuse NAME CANARY QUARANTINE FENCE
-  local mode native ours found same
+  local mode options native ours found same try
   native=$(timeout 60 "$build/programs/misuse/$1" 2> /dev/null; echo "exit $?")
   for mode in "$2:XLOG_GUARD=canary XLOG_GUARD_CHECK=launch" "$3:XLOG_QUARANTINE=256M" "$4:XLOG_GUARD=fence" \
     "-:correct XLOG_GUARD=canary XLOG_QUARANTINE=256M XLOG_POISON=alloc,free" "-:correct XLOG_GUARD=fence"; do
     if [[ $mode == *QUARANTINE=256M && $3 == - && $1 != *free* ]]; then echo right; continue; fi
-    found=${mode#*:} same=no
-    ours=$(env LD_PRELOAD="$build/libxlog.so" ${found#correct } timeout 60 "$build/programs/misuse/$1" $([[ $found == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
-    found=$(sed -n 's/^xlog: guard: \([a-z-]*\): .*/\1/p' "$1.err" | paste -sd' ')
+    options=${mode#*:} same=no
+    for try in 1 2 3 4 5; do  # again where the guard itself says that a kernel overtook a zone: many processes take turns here
+      ours=$(env LD_PRELOAD="$build/libxlog.so" ${options#correct } timeout 60 "$build/programs/misuse/$1" $([[ $options == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
+      found=$(sed -n 's/^xlog: guard: \([a-z-]*\): .*/\1/p' "$1.err" | paste -sd' ')
+      grep -q 'written late' "$1.err" || break
+    done
     if [ "$found" = fault ]; then [[ $ours == *": 700"* ]] && same=yes
     elif [[ $mode == *correct* ]]; then [[ $ours == *"exit 0" ]] && same=yes
     elif [ "$ours" = "$native" ] && ! grep -q 'not checked' "$1.err"; then same=yes; fi

@@ -78,6 +78,39 @@ BOOST_AUTO_TEST_CASE(a_free_waits_for_the_work_of_its_context) {
   }
 }
 
+// Whatever waits for a kernel that may wait for the program is what waits natively.
+BOOST_AUTO_TEST_CASE(calls_beside_a_kernel_wait_as_without_it) {
+  const std::string native = slurp("tests/gpu/beside_a_kernel.expected");
+  BOOST_TEST(run({program("beside_a_kernel")}).out == native);
+  for (const Environment& with : {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}},
+                                  Environment{{"XLOG_GUARD", "fence"}}, Environment{{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "async"}}}) {
+    Outcome guarded = run_with_library({program("beside_a_kernel")}, with);
+    BOOST_TEST(guarded.out == native);
+    BOOST_TEST(guarded.err == "");
+  }
+}
+
+// A driver hangs where a thread ends with a free behind unfinished work in its stream: none of that work is the guard's.
+BOOST_AUTO_TEST_CASE(threads_end_as_without_it) {
+  BOOST_TEST(run({program("thread_ends")}).out == "all threads have ended\n");
+  BOOST_TEST(run({program("thread_ends"), "work"}).err.find("a real one hangs") != std::string::npos);
+  for (const Environment& with : {Environment{{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}},
+                                  Environment{{"XLOG_GUARD", "canary"}, {"XLOG_POISON", "alloc,free"}, {"XLOG_BACKEND", "async"}}}) {
+    Outcome guarded = run_with_library({program("thread_ends")}, with);
+    BOOST_TEST(guarded.out == "all threads have ended\n");
+    BOOST_TEST(
+        guarded.err ==
+        "xlog: guard: 0 findings; 20 blocks without a zone or a fence (XLOG_GUARD_MAX, no memory for one, or of a thread's default "
+        "stream); 20 frees not checked (a capture was under way, the context had failed, it was in a thread's default stream, or too "
+        "many at once)\n");
+  }
+  for (const Environment& with :
+       {Environment{{"XLOG_BACKEND", "async"}, {"XLOG_LOG", "/dev/null"}}, Environment{{"XLOG_BACKEND", "direct"}},
+        Environment{{"XLOG_BACKEND", "cache"}, {"XLOG_ASYNC_FREE", "ordered"}, {"XLOG_BUDGET", "1G"}}}) {
+    BOOST_TEST(run_with_library({program("thread_ends")}, with).out == "all threads have ended\n");
+  }
+}
+
 // Deliberate errors, captures beside everything, frees of what is no block (C04, C05, C10).
 BOOST_AUTO_TEST_CASE(answers_are_as_without_it) {
   for (const char* name : {"conformance", "captures", "surface", "schedules", "ordered", "resolver", "threads", "exit_calls", "freed"}) {
@@ -155,7 +188,9 @@ BOOST_AUTO_TEST_CASE(what_lives_at_the_end_is_checked_unless_only_frees_are) {
 BOOST_AUTO_TEST_CASE(a_zone_never_costs_a_block) {
   Outcome tight = misuse("overflow_1_of_1mib", {{"XLOG_GUARD", "canary"}, {"XLOG_BUDGET", "1M"}});
   BOOST_TEST(tight.out == run({program("misuse/overflow_1_of_1mib")}).out);
-  BOOST_TEST(tight.err == "xlog: guard: 0 findings; 1 block without a zone or a fence (XLOG_GUARD_MAX, or no memory for one)\n");
+  BOOST_TEST(
+      tight.err ==
+      "xlog: guard: 0 findings; 1 block without a zone or a fence (XLOG_GUARD_MAX, no memory for one, or of a thread's default stream)\n");
   Outcome bounded = misuse("overflow_among_many", {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_MAX", "512K"}});
   BOOST_TEST(findings(bounded.err) == "-");  // the block is the 1235th, and a zone adds 512 bytes to each
   BOOST_TEST(bounded.err.find("976 blocks without a zone") != bounded.err.npos, bounded.err);
@@ -204,6 +239,19 @@ BOOST_AUTO_TEST_CASE(random_programs_and_late_zones) {
       BOOST_TEST(findings(guarded.err) == "-");
     }
   }
+}
+
+// A pattern that came after a kernel may hide what that wrote: whoever finds nothing is told.
+BOOST_AUTO_TEST_CASE(zones_that_a_kernel_overtook_are_counted) {
+  auto summary = [](const char* fault) {
+    Outcome guarded =
+        run_with_library({program("misuse/overflow_1_of_100"), "correct"}, {{"XLOG_GUARD", "canary"}, {"XLOG_SIM_FAIL", fault}});
+    BOOST_TEST(guarded.status == 0);
+    return guarded.err;
+  };
+  BOOST_TEST(summary("") == "");
+  BOOST_TEST(summary("cuStreamQuery:1+:600") ==
+             "xlog: guard: 0 findings; 1 zone written late, maybe over what a kernel wrote there (the GPU was busy)\n");
 }
 
 // C04: work of ours in the legacy stream would lose the capture.

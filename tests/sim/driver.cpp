@@ -138,6 +138,7 @@ Stream* Call::stream(CUstream handle) const {
     if (context_ == nullptr) {
       return nullptr;
     }
+    watch_thread_end();
     auto& mine = context_->per_thread[static_cast<unsigned>(syscall(SYS_gettid))];
     if (!mine) {
       mine = std::make_unique<Stream>(Stream{context_, true, driver.next_stream_id++, {}, {}});

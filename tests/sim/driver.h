@@ -62,7 +62,8 @@ struct Capture {
 struct Operation {
   uint64_t number;
   std::vector<uint64_t> after;
-  std::function<bool()> run;  // false: not yet (a wait for a value)
+  std::function<bool()> run;                                // false: not yet (a wait for a value)
+  enum class Sort { work, order, free } sort = Sort::work;  // order: events, memory that is made
 };
 
 struct Context {
@@ -244,6 +245,9 @@ class Call {
 
 std::vector<Context*>& current_stack();
 
+// A thread's own stream has been used: what a driver does when the thread ends.
+void watch_thread_end();
+
 // The thread's own (cuThreadExchangeStreamCaptureMode).
 CUstreamCaptureMode& capture_mode();
 // CUDA_SUCCESS, or what a potentially unsafe call gets now; it loses the captures that it conflicts with.
@@ -268,7 +272,7 @@ uint64_t begin_life(uint64_t made, Stream* stream);
 void end_life(uint64_t serial);
 
 // Puts an operation into a stream, with the legacy stream's rules.
-void enqueue(Stream& stream, std::function<bool()> run);
+void enqueue(Stream& stream, std::function<bool()> run, Operation::Sort sort = Operation::Sort::work);
 // Lets streams progress at random, within what is promised.
 void make_progress();
 bool is_idle(const Stream& stream);

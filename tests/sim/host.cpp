@@ -64,7 +64,8 @@ SIM_EXPORT CUresult cuMemFreeHost(void* address) {
   if (it == all.end() || registered().count(address) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  all.erase(it);
+  wait_until([context = it->second.first] { return is_idle(*context); }, Driver::get().lock);
+  all.erase(address);
   std::free(address);
   return CUDA_SUCCESS;
 }
@@ -97,6 +98,7 @@ SIM_EXPORT CUresult cuMemHostUnregister(void* address) {
     }
     return call.failed() ? call.result() : inside ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   }
+  wait_until([context = all.at(address).first] { return is_idle(*context); }, Driver::get().lock);
   registered().erase(address);
   all.erase(address);
   return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-// Kernels by name: the two that the programs of tests/programs/misuse load, and the one of the library's own. They touch
+// Kernels by name: those that programs of tests/programs load, and the one of the library's own. They touch
 // memory without any check, but that an address which is reserved and not mapped is a fault of the context.
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +13,7 @@ using namespace sim;
 namespace {
 
 using Arguments = void**;
+using Work = std::function<bool(Context&)>;  // false: it still runs
 
 template <class T>
 T argument(Arguments arguments, int i) {
@@ -30,7 +31,7 @@ unsigned char* touch(Context& context, uint64_t at) {
   return reinterpret_cast<unsigned char*>(at);
 }
 
-std::function<void(Context&)> store_bytes(Arguments arguments, unsigned, Stream*) {
+Work store_bytes(Arguments arguments, unsigned, Stream*) {
   auto to = argument<uint64_t>(arguments, 0);
   auto count = argument<uint64_t>(arguments, 1);
   auto value = argument<uint32_t>(arguments, 2);
@@ -39,10 +40,11 @@ std::function<void(Context&)> store_bytes(Arguments arguments, unsigned, Stream*
     for (uint64_t i = 0; i < count && (at = touch(context, to + i)) != nullptr; ++i) {
       *at = static_cast<unsigned char>(value);
     }
+    return true;
   };
 }
 
-std::function<void(Context&)> load_byte(Arguments arguments, unsigned, Stream*) {
+Work load_byte(Arguments arguments, unsigned, Stream*) {
   auto from = argument<uint64_t>(arguments, 0);
   auto to = argument<uint64_t>(arguments, 1);
   return [=](Context& context) {
@@ -51,11 +53,12 @@ std::function<void(Context&)> load_byte(Arguments arguments, unsigned, Stream*) 
     if (target != nullptr) {
       *target = *source;
     }
+    return true;
   };
 }
 
 // Zones of live blocks alone, from the launch to the end.
-std::function<void(Context&)> check_zones(Arguments arguments, unsigned count, Stream* stream) {
+Work check_zones(Arguments arguments, unsigned count, Stream* stream) {
   auto* zones = argument<xlog::ZoneToCheck*>(arguments, 0);
   auto* flags = argument<uint32_t*>(arguments, 1);
   std::vector<Use> uses;
@@ -86,19 +89,32 @@ std::function<void(Context&)> check_zones(Arguments arguments, unsigned count, S
         flags[i] = at[n] != (x >> ((n & 7) << 3) & 255) ? 1 : flags[i];
       }
     }
+    return true;
   };
+}
+
+Work stand(Arguments arguments, unsigned, Stream*) {
+  return [until = argument<uint32_t*>(arguments, 0)](Context&) { return __atomic_load_n(until, __ATOMIC_ACQUIRE) != 0; };
+}
+
+Work nothing(Arguments, unsigned, Stream*) {
+  return [](Context&) { return true; };
 }
 
 struct Kernel {
   const char* name;
-  std::function<void(Context&)> (*prepare)(Arguments, unsigned blocks, Stream* stream);
+  Work (*prepare)(Arguments, unsigned blocks, Stream* stream);
 };
-constexpr Kernel kKernels[] = {{"store_bytes", store_bytes}, {"load_byte", load_byte}, {xlog::kCheckKernelName, check_zones}};
+constexpr Kernel kKernels[] = {
+    {"store_bytes", store_bytes}, {"load_byte", load_byte}, {"stand", stand}, {"nothing", nothing}, {xlog::kCheckKernelName, check_zones}};
 
 }  // namespace
 
 SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   Call call("cuModuleLoadData", Call::Needs::context);
+  if (!call.failed()) {
+    wait_until([&call] { return is_idle(*call.context()); }, Driver::get().lock);
+  }
   *out = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return call.result();
 }
@@ -128,8 +144,7 @@ CUresult launch(const char* name, CUfunction function, unsigned blocks, CUstream
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
   auto run = [work = reinterpret_cast<Kernel*>(function)->prepare(arguments, blocks, stream), context = stream->context] {
-    work(*context);
-    return true;
+    return work(*context);
   };
   if (stream->capture != nullptr) {
     stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{.type = CU_GRAPH_NODE_TYPE_KERNEL, .run = run}));

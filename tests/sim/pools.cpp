@@ -83,7 +83,8 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
   }
   pool.used += taken;
   pool.used_high = std::max(pool.used_high, pool.used);
-  enqueue(*stream, [] { return true; });
+  enqueue(
+      *stream, [] { return true; }, Operation::Sort::order);
   Driver::get().blocks[out] = {out, bytes, taken, nullptr, &pool, false, begin_life(stream->queue.back().number, stream)};
   return CUDA_SUCCESS;
 }
@@ -101,13 +102,14 @@ void return_to_pool(const Block& block, Stream* stream) {
   uint64_t number = ++pool.frees;
   pool.returned.push_back({block.ptr, block.taken, stream, number, false});
   Pool* at = &pool;
-  enqueue(*stream, [at, number, serial] {
+  auto done = [at, number, serial] {
     end_life(serial);
     for (auto& piece : at->returned) {  // what its stream has not taken again
       piece.done = piece.done || piece.free == number;
     }
     return true;
-  });
+  };
+  enqueue(*stream, done, Operation::Sort::free);
 }
 
 // At a synchronise, a pool gives back what it holds above its threshold.

@@ -2,6 +2,7 @@
 //   backend pair BYTES THREADS      cudaMalloc + cudaFree
 //   backend driver BYTES            cuMemAlloc + cuMemFree
 //   backend kernel BYTES            cudaMalloc + small kernel + cudaFree
+//   backend storm BYTES THREADS     200 times cudaMallocAsync + cudaFreeAsync in a stream of each thread's own: all of them together
 //   backend calls wait|ordered BYTES   the driver calls that a backend makes for cuMemAlloc + cuMemFree, and nothing else
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -118,6 +119,28 @@ int main(int argc, char** argv) {
         each.join();
       }
     });
+  } else if (std::strcmp(what, "storm") == 0 && argc > 3) {
+    size_t bytes = std::strtoull(argv[2], nullptr, 10);
+    std::vector<cudaStream_t> streams(std::strtoull(argv[3], nullptr, 10));
+    for (cudaStream_t& each : streams) {
+      MUST(cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking));
+    }
+    us = best(1, [&](int) {
+      std::vector<std::thread> all;
+      for (cudaStream_t stream : streams) {
+        all.emplace_back([=] {
+          for (int i = 0; i < 200; ++i) {
+            void* p = nullptr;
+            MUST(cudaMallocAsync(&p, bytes, stream));
+            MUST(cudaFreeAsync(p, stream));
+          }
+        });
+      }
+      for (std::thread& each : all) {
+        each.join();
+      }
+      MUST(cudaDeviceSynchronize());
+    });
   } else if (std::strcmp(what, "driver") == 0) {
     size_t bytes = std::strtoull(argv[2], nullptr, 10);
     us = best(4000, [&](int n) {
@@ -139,7 +162,7 @@ int main(int argc, char** argv) {
       MUST(cudaDeviceSynchronize());
     });
   } else {
-    std::printf("backend pair BYTES THREADS | driver BYTES | kernel BYTES | calls wait|ordered BYTES\n");
+    std::printf("backend pair|storm BYTES THREADS | driver BYTES | kernel BYTES | calls wait|ordered BYTES\n");
     return 2;
   }
   std::printf("%.3f\n", us);
