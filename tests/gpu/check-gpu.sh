@@ -90,7 +90,7 @@ misuse() {  # misuse NAME CANARY QUARANTINE FENCE
     if [[ $mode == *QUARANTINE=256M && $3 == - && $1 != *free* ]]; then echo right; continue; fi
     options=${mode#*:} same=no
     for try in 1 2 3 4 5; do  # again where the guard itself says that a kernel overtook a zone: many processes take turns here
-      ours=$(env LD_PRELOAD="$build/libxlog.so" ${options#correct } timeout 60 "$build/programs/misuse/$1" $([[ $options == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
+      ours=$(env LD_PRELOAD="$build/libxlog.so" ${options#correct } timeout 150 "$build/programs/misuse/$1" $([[ $options == correct* ]] && echo correct) 2> "$1.err"; echo "exit $?")
       found=$(sed -n 's/^xlog: guard: \([a-z-]*\): .*/\1/p' "$1.err" | paste -sd' ')
       grep -q 'written late' "$1.err" || break
     done
