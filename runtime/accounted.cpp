@@ -23,6 +23,7 @@ NativeDevice* Runtime::outside(Kind kind) noexcept {
 }
 
 CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept {
+  follow_log_switch();
   NativeDevice* target = is_outside(request.kind) ? outside(request.kind) : device(request.device);
   if (target == nullptr) {
     uint64_t start = steady_time();
@@ -44,6 +45,7 @@ CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, ui
 }
 
 CUresult Runtime::end_accounted(uint64_t made, Kind kind, FreeRequest& request, const DriverCall& call) noexcept {
+  follow_log_switch();
   DeviceBlock block;
   bool known = registry_.take_one(
       made, block, [kind](const DeviceBlock& each) { return each.kind == kind || (kind == Kind::vmm && each.kind == Kind::import); });
@@ -112,7 +114,7 @@ CUresult Runtime::release_physical(uint64_t handle, FreeRequest& request, const 
 // For whoever looks an address up: the blocks of physical memory stand in the log by their handles.
 void Runtime::record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                              const void* caller) noexcept {
-  if (options_.log.size == 0) {
+  if (!is_logging()) {
     return;
   }
   Text<40> message;

@@ -66,7 +66,7 @@ void Runtime::handed_out_unhooked(std::string_view name) noexcept {
 
 // Rows beside the calls: what the driver has in use on this GPU, whosever it is.
 void Runtime::look_at_driver_use(NativeDevice& target, bool refused) noexcept {
-  if (target.logging() == nullptr || target.ordinal() < 0 || exiting_.load(std::memory_order_relaxed)) {
+  if (target.logging() == nullptr || !is_logging() || target.ordinal() < 0 || exiting_.load(std::memory_order_relaxed)) {
     return;
   }
   char name[UnhookedNames::kLength];

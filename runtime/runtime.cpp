@@ -72,7 +72,8 @@ bool Runtime::prepare(const DriverApi& driver, FindPython find_python) noexcept 
                            .program = program_,
                            .run_info = write_run_info,
                            .run_info_context = this,
-                           .find_python = find_python});
+                           .find_python = find_python,
+                           .switchable = true});
       findings_.configure(options_.log.size != 0 ? &recorder_ : nullptr, options_.guard_action == GuardAction::abort);
       phase_.store(phase, std::memory_order_release);
     }
@@ -205,7 +206,7 @@ CUresult Runtime::forward(CUdeviceptr ptr, const FreeRequest& request) noexcept 
 
 // A call on no device of ours (no context, a host pool): the driver's answer, and a row that says so when it refused.
 void Runtime::allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept {
-  if (options_.log.size == 0 || result == CUDA_SUCCESS) {
+  if (!is_logging() || result == CUDA_SUCCESS) {
     return;
   }
   Event event;
@@ -220,6 +221,7 @@ void Runtime::allocate_unplaced(const AllocationRequest& request, CUresult resul
 }
 
 CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexcept {
+  follow_log_switch();
   bool complete = dptr != nullptr && (request.kind != Kind::pitch || request.pitch_out != nullptr);
   if (!complete || !locate(request)) {
     return forward(request, dptr);
@@ -245,10 +247,31 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   return explained(status.code, request.api);
 }
 
+// A block that was being made when the log came on was not among the live, perhaps.
 void Runtime::keep(DeviceBlock&& block) noexcept {
   DeviceBlock ended;
+  uint64_t ptr = block.ptr;
+  uint32_t period = block.log_period;
   if (registry_.insert(std::move(block), ended)) {
     ended_unseen(ended);
+  }
+  if (is_logging() && recorder_.period() != period) {
+    registry_.visit(ptr, [this](DeviceBlock* found) { return found != nullptr && take_up(*found); });
+  }
+}
+
+// False: it stays where it is.
+bool Runtime::take_up(DeviceBlock& block) noexcept {
+  NativeDevice* owner = owner_of(block);
+  if (owner != nullptr && owner->logging() != nullptr) {
+    owner->logging()->take_up(block);
+  }
+  return false;
+}
+
+void Runtime::switch_log() noexcept {
+  if (recorder_.switch_over()) {
+    registry_.take_if([this](DeviceBlock& block) { return take_up(block); }, nullptr, SIZE_MAX);
   }
 }
 
@@ -266,7 +289,7 @@ void Runtime::ended_unseen(DeviceBlock& block) noexcept {
 CUresult Runtime::free_foreign(CUdeviceptr asked, CUdeviceptr ptr, const FreeRequest& request) noexcept {
   uint64_t start = steady_time();
   CUresult result = forward(asked, request);
-  if (options_.log.size == 0 || ptr == 0) {
+  if (!is_logging() || ptr == 0) {
     return result;
   }
   Event event;
@@ -285,6 +308,7 @@ CUresult Runtime::free_foreign(CUdeviceptr asked, CUdeviceptr ptr, const FreeReq
 }
 
 CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
+  follow_log_switch();
   if (request.ordered && is_capturing(request.stream_arg)) {
     return forward(ptr, request);
   }

@@ -179,6 +179,15 @@ class Runtime {
   NativeDevice* owner_of(const DeviceBlock& block) noexcept { return is_outside(block.kind) ? outside(block.kind) : device(block.device); }
   // The stack of memory that is no GPU's.
   NativeDevice* outside(Kind kind) noexcept;
+  [[nodiscard]] bool is_logging() const noexcept { return options_.log.size != 0 && recorder_.period() != 0; }
+  // At the beginning of each call that makes or ends memory.
+  void follow_log_switch() noexcept {
+    if (options_.log.size != 0 && recorder_.is_to_switch()) {
+      switch_log();
+    }
+  }
+  void switch_log() noexcept;
+  bool take_up(DeviceBlock& block) noexcept;
   void keep(DeviceBlock&& block) noexcept;
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;

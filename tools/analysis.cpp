@@ -46,6 +46,8 @@ class Analyser {
     last_seq_.resize(n, 0);
     missing_seqs_.resize(n, 0);
     threads_seen_.resize(n);
+    off_since_.resize(n);
+    switched_.resize(n);
     exit_begun_.resize(n, false);
     report_.ended.resize(n, false);
     report_.cut.resize(n, false);
@@ -210,6 +212,13 @@ class Analyser {
     }
   }
 
+  // An end whose beginning may have had no row.
+  void unless_switched(size_t process, const Event& event, const std::string& what) {
+    if (!switched_[process]) {
+      contradict(process, event, what);
+    }
+  }
+
   void take(size_t process, Event event) {
     event.stack_id = report_.stacks[process].canonical(event.stack_id);
     if (event.action == action::lost) {
@@ -229,8 +238,13 @@ class Analyser {
       }
       last_seq_[process] = event.seq;
     }
+    if (event.action == action::log_on || event.action == action::log_off) {
+      switch_log(process, event);
+      return;
+    }
     if (event.action == action::exit) {
       report_.ended[process] = true;
+      report_.off_ns += off_since_[process] != 0 ? event.time - off_since_[process] : 0;
       exit_begun_[process] = true;
       return;
     }
@@ -259,6 +273,9 @@ class Analyser {
       }
       return;
     }
+    if (off_since_[process] != 0) {
+      return;  // of another thread, on its way when the log went off
+    }
     if (event.elapsed_ns != kNone) {
       ++report_.calls;
       report_.call_ns += event.elapsed_ns;
@@ -269,11 +286,26 @@ class Analyser {
     if (event.action == action::reap_pending) {
       return;
     }
-    if (event.action == action::allocate) {
+    if (event.action == action::allocate || event.action == action::live) {
       allocate(process, event);
     } else {
       end(process, event);
     }
+  }
+
+  // What is live is told anew when the log comes on.
+  void switch_log(size_t process, const Event& event) {
+    blocks_[process].each([&](const LiveBlock& block) { release(process, block, false); });
+    blocks_[process] = BlockMap();
+    unseen_.clear();
+    switched_[process] = true;
+    if (event.action == action::log_off) {
+      off_since_[process] = event.time;
+    } else {
+      report_.off_ns += off_since_[process] != 0 ? event.time - off_since_[process] : 0;
+      off_since_[process] = 0;
+    }
+    ++report_.switches;
   }
 
   void allocate(size_t process, const Event& event) {
@@ -287,6 +319,11 @@ class Analyser {
       return;
     }
     BlockMap& blocks = blocks_[process];
+    bool made = event.action == action::allocate;
+    LiveBlock* known = made ? nullptr : blocks.find(event.ptr);
+    if (known != nullptr && known->generation == event.generation) {
+      return;  // made while the log came on: it has both rows
+    }
     if (LiveBlock* old = blocks.find(event.ptr)) {
       unseen_[event.ptr] = *old;  // its end must be the next row about it
       release(process, *old, false);
@@ -304,17 +341,18 @@ class Analyser {
                     queries_.number(event.query_id)};
     weigh(process, event, block);
     blocks.insert(block);
+    uint64_t made_now = made ? block.blocks : 0;
     if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone && report_.logs[process].sample == 0) {
       save({process, block.stack}, models_[{process, block.gpu}].allocation(block.bytes, event.elapsed_ns));
     }
     remember_thread(process, event);
-    owner->allocations += block.blocks;
-    report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))] += block.blocks;
+    owner->allocations += made_now;
+    report_.sizes[event.bytes == 0 ? 0 : 64 - static_cast<size_t>(__builtin_clzll(event.bytes))] += made_now;
     owner->live += block.stands_for;
     owner->live_blocks += block.blocks;
     for_groups(process, block, *owner, [&](Group& group) {
-      group.allocations += block.blocks;
-      group.bytes += block.stands_for;
+      group.allocations += made_now;
+      group.bytes += made ? block.stands_for : 0;
       group.live += block.stands_for;
       group.live_blocks += block.blocks;
     });
@@ -373,7 +411,7 @@ class Analyser {
       ++report_.ended_unseen;
       auto old = unseen_.find(event.ptr);
       if (old == unseen_.end() || old->second.generation != event.generation) {
-        contradict(process, event, "the end of a block that was not replaced");
+        unless_switched(process, event, "the end of a block that was not replaced");
       } else {
         unseen_.erase(old);
       }
@@ -386,7 +424,7 @@ class Analyser {
     report_.context_destroyed += event.action == action::context_destroyed ? 1 : 0;
     LiveBlock* block = blocks_[process].find(event.ptr);
     if (block == nullptr || block->generation != event.generation) {
-      contradict(process, event, "the end of a block that is not live");
+      unless_switched(process, event, "the end of a block that is not live");
       return;
     }
     bool at_exit = exit_begun_[process];
@@ -429,7 +467,7 @@ class Analyser {
   // before its row has its place.
   void check_live(size_t process, const Event& event, const GpuReport& owner) {
     bool simple = report_.logs.size() == 1 && report_.logs[0].sample + report_.logs[0].least == 0 && threads_seen_[process].size() == 1 &&
-                  report_.ended_unseen == 0 && unseen_.empty();
+                  !switched_[process] && report_.ended_unseen == 0 && unseen_.empty();
     if (simple && event.live_bytes != kNone && event.live_bytes != owner.live && wrong_live_.size() < 10) {
       Event where;
       where.seq = event.seq;
@@ -473,6 +511,8 @@ class Analyser {
   std::vector<std::pair<Event, std::string>> wrong_live_;
   std::vector<uint64_t> missing_seqs_;  // numbers that no row has
   std::vector<std::vector<uint64_t>> threads_seen_;
+  std::vector<uint64_t> off_since_;  // by process: since when its log is off; 0: it is on
+  std::vector<bool> switched_;       // it was off at some time
   std::vector<bool> exit_begun_;
   std::vector<std::vector<int>> gpu_of_;
   std::vector<std::string> kind_names_;

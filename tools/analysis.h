@@ -120,6 +120,8 @@ struct Report {
   uint64_t unfinished_rows = 0;
   uint64_t left_out = 0;  // allocations without rows, as the process counted them at its exit
   uint64_t left_out_bytes = 0;
+  uint64_t switches = 0;  // `xlog log on` and `off`
+  uint64_t off_ns = 0;    // between them
   uint64_t foreign_rows = 0;
   uint64_t foreign_frees = 0;
   uint64_t ended_unseen = 0;

@@ -54,6 +54,15 @@ class BlockMap {
     --count_;
   }
 
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const LiveBlock& slot : slots_) {
+      if (slot.ptr != 0) {
+        visit(slot);
+      }
+    }
+  }
+
   [[nodiscard]] size_t size() const { return count_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "runtime/base/options.h"
+#include "tools/control.h"
 #include "tools/doctor.h"
 #include "tools/launch.h"
 #include "tools/report.h"
@@ -113,6 +114,17 @@ int doctor_command(const std::vector<std::string>& command) {
   return good ? 0 : 1;
 }
 
+int log_command(bool on, const std::vector<unsigned>& pids) {
+  bool good = true;
+  for (unsigned pid : pids) {
+    std::string said;
+    bool reached = switch_log(pid, on, said);
+    (reached ? std::cout : std::cerr) << (reached ? "" : "xlog: ") << said << '\n';
+    good = good && reached;
+  }
+  return good ? 0 : 2;
+}
+
 int command(int argc, char** argv) {
   CLI::App app{kAbout};
   app.set_help_all_flag("--help-all");
@@ -154,6 +166,12 @@ int command(int argc, char** argv) {
   env->add_flag("--per-tensor", launch_options.per_tensor, "as for run");
   env->add_flag("--no-log", launch_options.no_log, "as for run");
 
+  std::string wanted;
+  std::vector<unsigned> pids;
+  auto* log = app.add_subcommand("log", "switch the log of running processes on or off");
+  log->add_option("state", wanted, "on or off")->required()->check(CLI::IsMember({"on", "off"}));
+  log->add_option("pid", pids, "processes that were started with XLOG_LOG")->required();
+
   std::vector<std::string> examined;
   auto* doctor = app.add_subcommand("doctor", "would the library load into a program, and what would it see");
   doctor->add_option("command", examined, "the program, after --");
@@ -171,6 +189,9 @@ int command(int argc, char** argv) {
   }
   if (*report) {
     return report_command(names, json, verify, style);
+  }
+  if (*log) {
+    return log_command(wanted == "on", pids);
   }
   if (*whatis) {
     return whatis_command(address, query, names);

@@ -108,6 +108,8 @@ std::string report_json(const Report& report) {
               {"unfinished_rows", report.unfinished_rows},
               {"left_out_allocations", report.left_out},
               {"left_out_bytes", report.left_out_bytes},
+              {"log_switches", report.switches},
+              {"log_off_ns", report.off_ns},
               {"foreign_rows", report.foreign_rows},
               {"ended_unseen", report.ended_unseen},
               {"unhooked", report.unhooked},

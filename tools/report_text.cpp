@@ -106,6 +106,10 @@ class TextReport {
         break;
       }
     }
+    if (report_.switches != 0) {
+      line("note: the log was switched " + plural(report_.switches, "time") + " (xlog log), off for " + time_text(report_.off_ns) +
+           " in between; what was made and freed then is not here, and what was made then has no stack");
+    }
     if (report_.left_out != 0) {
       line("note: " + plural(report_.left_out, "allocation") + " of " + size_text(report_.left_out_bytes) + " in all without a row");
     }

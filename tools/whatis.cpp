@@ -91,10 +91,14 @@ class Search {
 
  private:
   void take(const Event& event) {
+    if (event.action == action::log_off || event.action == action::log_on) {
+      live_.clear();
+      return;
+    }
     if (event.result != "ok" || event.ptr == kNone) {
       return;
     }
-    if (event.action == action::allocate || event.action == action::map) {
+    if (event.action == action::allocate || event.action == action::live || event.action == action::map) {
       bool addressed = event.action == action::map || has_address(event.kind);
       if (addressed && event.bytes != kNone && event.bytes != 0) {
         BlockSeen& block = live_[event.ptr];

@@ -128,6 +128,7 @@ CsvFileSink::CsvFileSink(std::string_view path, unsigned backtrace_depth) noexce
   parse_options([](const char*) -> const char* { return nullptr; }, [](std::string_view, bool) {}, files_->options);
   std::memcpy(files_->options.log.data, path.data(), path.size());
   files_->options.log.size = static_cast<uint32_t>(path.size());
+  files_->options.log_start = true;
   files_->options.backtrace = backtrace_depth;
   if (getcwd(files_->folder, sizeof files_->folder) == nullptr) {
     files_->folder[0] = '\0';

@@ -35,6 +35,9 @@ inline constexpr std::string_view context_destroyed = "context_destroyed";  // t
 inline constexpr std::string_view ended_unseen = "ended_unseen";            // its address came back from the driver: freed out of our sight
 inline constexpr std::string_view retracted = "retracted";                  // place claimed for a free that then failed: see its next row
 inline constexpr std::string_view left_out = "left_out";        // `bytes` = of allocations without rows (XLOG_LOG_MIN, XLOG_LOG_SAMPLE)
+inline constexpr std::string_view log_on = "log_on";            // `xlog log on`: what is live follows, each block a row
+inline constexpr std::string_view live = "live";                // a block that was live then
+inline constexpr std::string_view log_off = "log_off";          // `xlog log off`: of what happens from here on there are no rows
 inline constexpr std::string_view lost = "lost";                // `bytes` = number of rows that could not be written
 inline constexpr std::string_view driver_used = "driver_used";  // `bytes` = in use on the device by the driver's count, whosever it is
 inline constexpr std::string_view unhooked = "unhooked";        // `message` = a function that makes memory and was handed out unhooked

@@ -86,6 +86,8 @@ bool Recorder::ensure_open() noexcept {
     state = state_.load(std::memory_order_relaxed);
     if (state == State::untouched) {
       opened = open_locked(header);
+      periods_ = config_.options->log_start ? 1 : 0;
+      period_.store(periods_, std::memory_order_relaxed);
       state = opened ? State::open : State::failed;
       state_.store(state, std::memory_order_release);
     }
@@ -94,6 +96,9 @@ bool Recorder::ensure_open() noexcept {
     count_lost(header);
   }
   if (opened) {  // these ask the loader and the driver: not under the lock
+    if (config_.switchable && !file_.is_stream()) {
+      switch_.open(file_.stem(), config_.options->log_start);
+    }
     look_for_python();
     write_run_info();
   }
@@ -298,14 +303,40 @@ void Recorder::write_lost_row(uint64_t lost) noexcept {
   }
 }
 
+void Recorder::mark(std::string_view action) noexcept {
+  Event event;
+  event.action = action;
+  event.result = "ok";
+  record(event);
+}
+
+// The mark of the beginning stands before all rows of the period. The mark of the end may have rows of other threads behind it.
+bool Recorder::switch_over() noexcept {
+  if (switching_.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  bool is_due = is_to_switch();
+  bool on = is_due && period_.load(std::memory_order_relaxed) == 0;
+  if (on) {
+    mark(action::log_on);
+    period_.store(++periods_, std::memory_order_relaxed);
+  } else if (is_due) {
+    period_.store(0, std::memory_order_relaxed);
+    mark(action::log_off);
+  }
+  if (is_due) {
+    switch_.tell(on);
+  }
+  switching_.store(false, std::memory_order_release);
+  return on;
+}
+
 void Recorder::begin_exit() noexcept {
   if (state_.load(std::memory_order_acquire) != State::open) {
     return;
   }
-  Event event;
-  event.action = action::exit;
-  event.result = "ok";
-  record(event);
+  switch_.remove();
+  mark(action::exit);
   if (lost_rows() != 0) {
     write_lost_row(lost_rows());
   }

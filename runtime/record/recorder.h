@@ -13,6 +13,7 @@
 #include "runtime/base/python_frames.h"
 #include "runtime/record/event.h"
 #include "runtime/record/log_file.h"
+#include "runtime/record/log_switch.h"
 #include "runtime/record/row_writer.h"
 #include "runtime/record/stack_table.h"
 
@@ -32,6 +33,7 @@ struct HeldRow {
   uint64_t time = 0;        // the event's, at the claim
   uint64_t live_bytes = 0;  // the event's, at the claim
   bool claimed = false;
+  bool unlogged = false;  // the block has no rows
 };
 
 // Puts the object that becomes NAME.run.json; called once, when the log is opened.
@@ -46,6 +48,7 @@ class Recorder {
     RunInfoWriter run_info = nullptr;
     const void* run_info_context = nullptr;
     FindPython find_python = nullptr;  // asked once, when the log was opened
+    bool switchable = false;           // whoever makes events asks is_to_switch()
   };
   // Until it is configured, and in a fork child until it is configured anew, nothing is written.
   void configure(const Config& config) noexcept { config_ = config; }
@@ -53,6 +56,24 @@ class Recorder {
   // A process in which every call fails (a fork child of a CUDA program) leaves no log: nothing is written before this,
   // or before the first event whose call succeeded.
   void allow() noexcept { allowed_.store(true, std::memory_order_relaxed); }
+
+  // Which time the log is on, from 1; 0 while it is off. What is recorded while it is off has its row all the same: whoever
+  // makes events asks.
+  [[nodiscard]] uint32_t period() const noexcept {
+    bool begun = state_.load(std::memory_order_acquire) == State::open;
+    return begun ? period_.load(std::memory_order_relaxed) : config_.options == nullptr || config_.options->log_start ? 1 : 0;
+  }
+  // `xlog log` wants it otherwise. A log that begins off is opened by the first look.
+  [[nodiscard]] bool is_to_switch() noexcept {
+    bool begun = state_.load(std::memory_order_relaxed) == State::open;
+    if (!begun && (config_.options == nullptr || config_.options->log_start || !ensure_open())) {
+      return false;
+    }
+    bool on = period_.load(std::memory_order_relaxed) != 0;
+    return switch_.is_wanted(on) != on;
+  }
+  // Switches it, if nobody else does. True: it is on now, and what is live has no rows yet in this period.
+  bool switch_over() noexcept;
 
   // Stack of the caller as a number in NAME.stacks.csv; kNone without one. Takes no lock while unwinding.
   uint64_t stack_id(const void* caller) noexcept;
@@ -89,12 +110,17 @@ class Recorder {
   void retract(const Event& event, const HeldRow& held) noexcept;
   void count_lost(LogFailure reason) noexcept;
   void write_lost_row(uint64_t lost) noexcept;
+  void mark(std::string_view action) noexcept;
 
   Config config_;
   Lock lock_;
   std::atomic<bool> allowed_;
   std::atomic<State> state_;
   LogFile file_;
+  LogSwitch switch_;
+  std::atomic<bool> switching_;
+  std::atomic<uint32_t> period_;
+  uint32_t periods_;  // so far
   StackTable stacks_;
   PythonFrames python_;
   std::atomic<uint64_t> lost_;

@@ -127,7 +127,8 @@ struct DeviceBlock {
   Maker maker = Maker::driver;
   size_t guard_bytes = 0;        // that the resource below made behind `bytes`
   GuardRecord* guard = nullptr;  // what the guard knows of it
-  bool unlogged = false;         // it has no row, and its end will have none
+  bool unlogged = false;         // left out of the log by its options
+  uint32_t log_period = 1;       // in which that was decided (LoggingSink::period)
   bool shared = false;           // another process may have it mapped, or it was given attributes: not to be given out again
 
   DeviceBlock() noexcept = default;
@@ -150,6 +151,7 @@ struct DeviceBlock {
     guard_bytes = other.guard_bytes;
     guard = other.guard;
     unlogged = other.unlogged;
+    log_period = other.log_period;
     shared = other.shared;
     if (this != &other) {
       other.ptr = 0;

@@ -46,16 +46,23 @@ void put_result(LogEntry& entry, MessageText& message, const Status& status) noe
 
 }  // namespace
 
-void LoggingResource::leave_out(DeviceBlock& block) noexcept {
+void LoggingResource::leave_out(DeviceBlock& block, uint32_t period) noexcept {
   block.unlogged = true;
+  block.log_period = period;
+  block.stack_id = kNone;
   add_live(block.bytes);
-  filter_.count_left_out(block.bytes);
+  if (period != 0) {
+    filter_.count_left_out(block.bytes);
+  }
 }
 
-Status LoggingResource::allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept {
+Status LoggingResource::allocate_unlogged(const AllocationRequest& request, DeviceBlock& out, uint32_t period) noexcept {
   Status status = inner_.allocate(request, out);
   if (status.ok()) {
-    leave_out(out);
+    leave_out(out, period);
+    return status;
+  }
+  if (period == 0) {
     return status;
   }
   LogEntry entry;  // what was refused has a row, whatever its size
@@ -77,6 +84,23 @@ Status LoggingResource::deallocate_unlogged(DeviceBlock& block, const FreeReques
   return status;
 }
 
+void LoggingResource::take_up(DeviceBlock& block) noexcept {
+  uint32_t period = sink_.period();
+  if (period == 0 || block.log_period == period) {
+    return;
+  }
+  block.log_period = period;
+  block.unlogged = !filter_.wants(block.bytes);
+  if (block.unlogged) {
+    filter_.count_left_out(block.bytes);
+    return;
+  }
+  LogEntry entry = describe(block, action::live, {});
+  entry.event.stack_id = block.stack_id;
+  entry.event.live_bytes = live_bytes();
+  count(sink_.emit(entry));
+}
+
 void LoggingResource::record_left_out() noexcept {
   if (filter_.left_out() == 0) {
     return;
@@ -95,8 +119,9 @@ void LoggingResource::record_left_out() noexcept {
 
 Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   bool is_size_known = request.kind != Kind::pitch;  // that of pitched memory is the driver's
-  if (is_size_known && !filter_.wants(request.bytes)) {
-    return allocate_unlogged(request, out);
+  uint32_t period = sink_.period();
+  if (period == 0 || (is_size_known && !filter_.wants(request.bytes))) {
+    return allocate_unlogged(request, out, period);
   }
   LogEntry entry;
   Event& event = entry.event;
@@ -105,7 +130,7 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   Status status = inner_.allocate(request, out);
   uint64_t end = now();
   if (status.ok() && !is_size_known && !filter_.wants(out.bytes)) {
-    leave_out(out);
+    leave_out(out, period);
     return status;
   }
   event.elapsed_ns = end - start;
@@ -115,6 +140,7 @@ Status LoggingResource::allocate(const AllocationRequest& request, DeviceBlock& 
   put_result(entry, message, status);
   if (status.ok()) {
     out.unlogged = false;
+    out.log_period = period;
     out.stack_id = event.stack_id;
     event.kind = kind_name(out.kind);
     event.ptr = out.ptr;
@@ -144,7 +170,7 @@ LogEntry LoggingResource::describe(const DeviceBlock& block, std::string_view ac
 }
 
 Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
-  if (block.unlogged) {
+  if (!has_rows(block)) {
     return deallocate_unlogged(block, request);
   }
   LogEntry entry = describe(block, action::deallocate, request.api);
@@ -170,6 +196,9 @@ Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& reques
 }
 
 Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
+  if (sink_.period() == 0) {
+    return inner_.reap_pending(goal);
+  }
   LogEntry entry;
   Event& event = entry.event;
   uint64_t start = now();
@@ -187,7 +216,8 @@ Status LoggingResource::reap_pending(const ReapGoal& goal) noexcept {
 }
 
 void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action, std::string_view api, HeldRow& held) noexcept {
-  if (block.unlogged) {
+  held.unlogged = !has_rows(block);
+  if (held.unlogged) {
     sub_live(block.bytes);
     return;
   }
@@ -199,7 +229,7 @@ void LoggingResource::hold_end(const DeviceBlock& block, std::string_view action
 
 void LoggingResource::complete_end(const DeviceBlock& block, std::string_view action, std::string_view api, const HeldRow& held,
                                    CUresult result) noexcept {
-  if (block.unlogged) {
+  if (held.unlogged) {
     if (result != CUDA_SUCCESS) {
       add_live(block.bytes);
     }
@@ -218,7 +248,7 @@ void LoggingResource::complete_end(const DeviceBlock& block, std::string_view ac
 }
 
 void LoggingResource::record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept {
-  if (block.unlogged) {
+  if (!has_rows(block)) {
     sub_live(block.bytes);
     return;
   }

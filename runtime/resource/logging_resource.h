@@ -33,6 +33,9 @@ class LoggingResource final : public ResourceAdaptor {
   // The same, for an end that is noticed afterwards.
   void record_end(const DeviceBlock& block, std::string_view action, std::string_view api) noexcept;
 
+  // A live block when the log is on anew: decides of it as of a fresh one, and writes its row. Under the block's lock.
+  void take_up(DeviceBlock& block) noexcept;
+
   // Of the blocks without rows, if there were any: one row.
   void record_left_out() noexcept;
 
@@ -42,8 +45,9 @@ class LoggingResource final : public ResourceAdaptor {
 
  private:
   [[nodiscard]] uint64_t now() const noexcept { return timed_ ? steady_time() : 0; }
-  void leave_out(DeviceBlock& block) noexcept;
-  Status allocate_unlogged(const AllocationRequest& request, DeviceBlock& out) noexcept;
+  [[nodiscard]] bool has_rows(const DeviceBlock& block) const noexcept { return !block.unlogged && block.log_period == sink_.period(); }
+  void leave_out(DeviceBlock& block, uint32_t period) noexcept;
+  Status allocate_unlogged(const AllocationRequest& request, DeviceBlock& out, uint32_t period) noexcept;
   Status deallocate_unlogged(DeviceBlock& block, const FreeRequest& request) noexcept;
   LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
   uint64_t add_live(size_t bytes) noexcept { return live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }

@@ -28,6 +28,8 @@ class LoggingSink {
   // it, `as_held` when the call did what was expected. `text` keeps the row meanwhile.
   virtual void hold(Event&, HeldRow&, RowText&) noexcept {}
   virtual SinkError complete(LogEntry& entry, const HeldRow&, RowText*, bool) noexcept { return emit(entry); }
+  // Which time records are wanted, from 1: a block has an end in the log when its beginning is of the same period. 0: none are.
+  [[nodiscard]] virtual uint32_t period() const noexcept { return 1; }
   // The stack of the caller as a number; kNone where stacks are not kept.
   virtual uint64_t stack_id(const void*) noexcept { return kNone; }
   // Whether `time` and `elapsed_ns` are looked at: reading the clock is most of what a record costs.
@@ -60,6 +62,7 @@ class RecorderSink final : public LoggingSink {
     return SinkError::none;
   }
   uint64_t stack_id(const void* caller) noexcept override { return recorder_.stack_id(caller); }
+  [[nodiscard]] uint32_t period() const noexcept override { return recorder_.period(); }
 
  private:
   Recorder& recorder_;
