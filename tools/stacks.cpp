@@ -207,14 +207,31 @@ bool is_hidden(const Frame& frame) {
   return false;
 }
 
-// Of a Python program: the native function that asked, and the Python functions that led there.
+namespace {
+
+bool is_python(const Frame* frame) { return frame->module == kPythonModule; }
+
+// Of the program itself, not of a package or of Python.
+bool is_own_python(const Frame* frame) {
+  bool installed = contains(frame->file, "/site-packages/") || contains(frame->file, "/dist-packages/") || contains(frame->file, "/lib/python3");
+  return is_python(frame) && !installed && !is_hidden(*frame);
+}
+
+}  // namespace
+
+// Of a Python program: the native function that asked, the Python function that called it, and the program's own Python
+// functions that led there (or, where there is none, all).
 std::vector<const Frame*> visible_frames(const Stack& stack, bool all) {
   std::vector<const Frame*> shown;
-  bool has_python = std::any_of(stack.frames.begin(), stack.frames.end(), [](const Frame* each) { return each->module == kPythonModule; });
+  bool has_python = std::any_of(stack.frames.begin(), stack.frames.end(), is_python);
+  bool has_own = std::any_of(stack.frames.begin(), stack.frames.end(), is_own_python);
+  bool called = false;  // by a Python function that is shown
   for (const Frame* frame : stack.frames) {
-    bool is_further_native = has_python && frame->module != kPythonModule && !shown.empty();
-    if (all || (!is_hidden(*frame) && !is_further_native)) {
+    bool is_further_native = has_python && !is_python(frame) && !shown.empty();
+    bool is_further_package = has_own && called && !is_own_python(frame);
+    if (all || (!is_hidden(*frame) && !is_further_native && !is_further_package)) {
       shown.push_back(frame);
+      called = called || is_python(frame);
     }
   }
   return shown.empty() ? stack.frames : shown;
