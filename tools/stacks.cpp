@@ -213,7 +213,8 @@ bool is_python(const Frame* frame) { return frame->module == kPythonModule; }
 
 // Of the program itself, not of a package or of Python.
 bool is_own_python(const Frame* frame) {
-  bool installed = contains(frame->file, "/site-packages/") || contains(frame->file, "/dist-packages/") || contains(frame->file, "/lib/python3");
+  bool installed =
+      contains(frame->file, "/site-packages/") || contains(frame->file, "/dist-packages/") || contains(frame->file, "/lib/python3");
   return is_python(frame) && !installed && !is_hidden(*frame);
 }
 

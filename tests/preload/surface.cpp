@@ -245,8 +245,7 @@ BOOST_AUTO_TEST_CASE(nvml_says_what_cuMemGetInfo_says) {
   BOOST_TEST(off.find("total 0 0 free 0 0") != off.npos);
 }
 
-// C14. A thread that takes a stack may hold the C library's lock over the list of loaded files, which a child forked at
-// that moment finds locked for ever: so the child that uses the loader is tried without stacks. See the README.
+// C14. A thread that takes a stack may hold the C library's lock over the list of loaded files when another one forks.
 BOOST_AUTO_TEST_CASE(children_of_every_sort) {
   for (bool stacks : {false, true}) {
     std::vector<std::string> command = {program("forks")};

@@ -2,6 +2,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <regex>
 
 #include "support/process.h"
 
@@ -181,6 +182,22 @@ BOOST_AUTO_TEST_CASE(handlers_that_allocate) {
   BOOST_TEST(ours.status == 0);
   BOOST_TEST(ours.out == "handlers ran: 5000\n");
   BOOST_TEST(run({build_folder() + "/xlog", "report", "--verify", log_in(folder)}).status == 0);
+}
+
+// C14, C18, so often as XLOG_STORMS says. A child has no log of its own but when it allocates, here in a directory.
+BOOST_AUTO_TEST_CASE(storms) {
+  const char* given = getenv("XLOG_STORMS");
+  std::string rounds = given != nullptr ? given : "100";
+  TempFolder folder;
+  Outcome ours = run_with_library({program("storms"), kPlugins, rounds},
+                                  {{"LD_LIBRARY_PATH", build_folder() + "/noop"}, {"XLOG_LOG", folder / "run/"}, {"XLOG_BUDGET", "1G"}});
+  BOOST_TEST(ours.status == 0);
+  BOOST_TEST(ours.err == "");
+  std::string out = std::regex_replace(ours.out, std::regex("in a constructor: 0\n"), "");
+  BOOST_TEST(out == "libraries that come and go: " + rounds + "\nconstructors that allocate: " + rounds +
+                        "\nthreads that free when they are gone: " + rounds + "\nchildren: " + rounds + "\n");
+  Outcome verified = run({build_folder() + "/xlog", "report", "--verify", folder / "run"});
+  BOOST_TEST(verified.status == 0, verified.out);
 }
 
 // The README's bound on what an entry takes of the caller's stack.
