@@ -1,7 +1,10 @@
 #include "runtime/record/file_io.h"
 
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -13,7 +16,25 @@
 namespace xlog {
 
 namespace {
+
 constexpr int kLowestDescriptor = 1000;
+
+// An overlay does not say what is below. Extents that are reserved and not written are those of ext4, xfs and their like;
+// btrfs has them too, and copies on write: its statfs counts no inodes. The first page of the empty file is taken for this.
+bool reserves_extents(int fd, const struct statfs& fs) noexcept {
+  constexpr uint64_t kPage = 4096;
+  alignas(fiemap) char asked[sizeof(fiemap) + sizeof(fiemap_extent)] = {};
+  auto* map = reinterpret_cast<fiemap*>(asked);
+  map->fm_length = kPage;
+  map->fm_extent_count = 1;
+  if (fs.f_files == 0 || !within_file_limit(kPage) || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kPage) != 0 ||
+      ioctl(fd, FS_IOC_FIEMAP, map) != 0 || map->fm_mapped_extents != 1) {
+    return false;
+  }
+  constexpr uint32_t kHarmless = FIEMAP_EXTENT_LAST | FIEMAP_EXTENT_MERGED;
+  return (map->fm_extents[0].fe_flags & ~kHarmless) == FIEMAP_EXTENT_UNWRITTEN;
+}
+
 }  // namespace
 
 // File systems whose fallocate reserves space for good and whose mapped pages are the file's.
@@ -25,8 +46,9 @@ bool can_map(int fd) noexcept {
   constexpr unsigned long kExt4 = 0xEF53;
   constexpr unsigned long kXfs = 0x58465342;
   constexpr unsigned long kTmpfs = 0x01021994;
+  constexpr unsigned long kOverlay = 0x794C7630;
   auto type = static_cast<unsigned long>(fs.f_type);
-  return type == kExt4 || type == kXfs || type == kTmpfs;
+  return type == kExt4 || type == kXfs || type == kTmpfs || (type == kOverlay && reserves_extents(fd, fs));
 }
 
 bool identify(int fd, FileIdentity& out) noexcept {

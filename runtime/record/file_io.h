@@ -11,7 +11,7 @@ struct FileIdentity {
   uint64_t inode = 0;
 };
 
-// Whether the file's space can be taken for good and its pages be mapped: ext4, xfs, tmpfs.
+// Whether the space of the empty file can be taken for good and its pages be mapped: ext4, xfs, tmpfs, an overlay of such.
 bool can_map(int fd) noexcept;
 bool identify(int fd, FileIdentity& out) noexcept;
 bool same(const FileIdentity& a, const FileIdentity& b) noexcept;

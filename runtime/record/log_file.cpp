@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/record/row_writer.h"
 
 namespace xlog {
@@ -209,6 +210,29 @@ LogFailure LogFile::extend(size_t size) noexcept {
   return LogFailure::full;
 }
 
+LogFailure LogFile::still_refused() noexcept {
+  LogFailure refused = refused_.load(std::memory_order_relaxed);
+  bool still = refused != LogFailure::none && coarse_time() < refused_until_.load(std::memory_order_relaxed);
+  return still ? refused : LogFailure::none;
+}
+
+// One extension is enough for a row as it was read; another thread may have made it, or claimed what it gave.
+LogFailure LogFile::extend_for(uint64_t end, size_t size) noexcept {
+  constexpr uint64_t kPatience = 100'000'000;
+  LogFailure failure = still_refused();
+  if (failure != LogFailure::none) {
+    return failure;
+  }
+  LockGuard guard(lock_);
+  failure = still_refused();
+  if (failure == LogFailure::none && end > limit_.load(std::memory_order_relaxed)) {
+    failure = extend(size);
+    refused_until_.store(coarse_time() + kPatience, std::memory_order_relaxed);
+    refused_.store(failure, std::memory_order_relaxed);
+  }
+  return failure;
+}
+
 LogFile::Next LogFile::read_next() noexcept {
   return {std::atomic_ref(next_.place).load(std::memory_order_relaxed), std::atomic_ref(next_.seq).load(std::memory_order_relaxed)};
 }
@@ -240,9 +264,7 @@ LogFailure LogFile::claim_row(size_t size, bool numbered, uint64_t max_bytes, Lo
       continue;
     }
     if (mode != Mode::stream && !settled && at + whole > limit_.load(std::memory_order_acquire)) {
-      LockGuard guard(lock_);
-      // One extension is enough for the row as it was read; another thread may have made it, or claimed what it gave.
-      LogFailure failure = at + whole > limit_.load(std::memory_order_relaxed) ? extend(whole) : LogFailure::none;
+      LogFailure failure = extend_for(at + whole, whole);
       if (failure != LogFailure::none) {
         return failure;
       }

@@ -2,9 +2,9 @@
 // empty lines. What has been filled is in the page cache and outlives the process, however it dies.
 //
 // Three ways, chosen when the file is created:
-//   window      the file's next part is mapped, space taken with fallocate first: ext4, xfs, tmpfs. No descriptor is kept.
-//   positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system
-//   stream      one write a row, in the order of filling: a FIFO or a device
+//   window      the file's next part is mapped, space taken with fallocate first: ext4, xfs, tmpfs, overlays of such. No descriptor is
+//   kept. positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system stream
+//   one write a row, in the order of filling: a FIFO or a device
 // Errors: a claim fails (disk full, RLIMIT_FSIZE, `max_bytes`, file replaced); the caller counts the row as lost.
 #pragma once
 
@@ -69,6 +69,9 @@ class LogFile {
   LogFailure claim_row(size_t size, bool numbered, uint64_t max_bytes, LogPlace& out, uint64_t& seq) noexcept;
   Next read_next() noexcept;
   bool replace_next(const Next& expected, const Next& wanted) noexcept;
+  // Why it could not be made longer a moment ago: to ask the file system each time would cost the program more than a row.
+  LogFailure still_refused() noexcept;
+  LogFailure extend_for(uint64_t end, size_t size) noexcept;
   // Under the lock.
   LogFailure extend(size_t size) noexcept;
   void keep_begins_whole() noexcept;
@@ -82,6 +85,8 @@ class LogFile {
 
   Next next_;
   Lock lock_;
+  std::atomic<LogFailure> refused_;
+  std::atomic<uint64_t> refused_until_;  // steady
   std::atomic<Mode> mode_;
   int descriptor_;  // positioned, stream
   FileIdentity identity_;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,21 @@ BOOST_AUTO_TEST_CASE(no_returned_call_is_missing_after_a_kill) {
   const char* times = getenv("XLOG_KILLS");
   TempFolder folder;
   kill_at_random_moments(times != nullptr ? atoi(times) : 200, folder.path());
+}
+
+BOOST_AUTO_TEST_CASE(nor_on_the_file_system_of_a_container) {
+  TempFolder folder;
+  for (const char* part : {"lower", "upper", "work", "merged"}) {
+    mkdir((folder / part).c_str(), 0700);
+  }
+  SmallDisk disk(folder / "merged", "overlay",
+                 "lowerdir=" + (folder / "lower") + ",upperdir=" + (folder / "upper") + ",workdir=" + (folder / "work"));
+  if (!disk.mounted()) {
+    BOOST_TEST_MESSAGE("skipped: not allowed to mount");
+    return;
+  }
+  const char* times = getenv("XLOG_KILLS");
+  kill_at_random_moments(times != nullptr ? atoi(times) : 100, folder / "merged");
 }
 
 BOOST_AUTO_TEST_CASE(nor_where_the_log_cannot_be_mapped) {

@@ -325,3 +325,29 @@ BOOST_AUTO_TEST_CASE(the_largest_size_is_kept) {
   BOOST_TEST((file->claim(64, place) == LogFailure::max_bytes));
   BOOST_TEST((file->claim_beyond_max(64, place) == LogFailure::none));
 }
+
+// A file system that refuses is not asked for each row, but it is asked again.
+BOOST_AUTO_TEST_CASE(rows_go_on_when_there_is_room_again) {
+  TempFolder folder;
+  auto file = std::make_unique<LogFile>();
+  BOOST_REQUIRE(file->create(folder / "x", UINT64_MAX) == 0);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit tight{.rlim_cur = 16384, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &tight);
+  LogPlace place;
+  LogFailure failure = LogFailure::none;
+  int granted = 0;
+  for (; failure == LogFailure::none; failure = file->claim(64, place)) {
+    ++granted;
+  }
+  LogFailure again = file->claim(64, place);
+  setrlimit(RLIMIT_FSIZE, &before);
+  BOOST_TEST(granted == 16384 / 64 + 1);
+  BOOST_TEST((failure == LogFailure::file_limit));
+  BOOST_TEST((again == LogFailure::file_limit));
+  while (file->claim(64, place) != LogFailure::none) {
+    usleep(10'000);
+  }
+  BOOST_TEST(place.offset == 16384);
+}
