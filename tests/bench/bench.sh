@@ -22,6 +22,17 @@ for threads in 1 8; do
   none=$(pairs $threads $((400000 / threads)) 32 "${with[@]}" XLOG_LOG="$work/log/" XLOG_BACKTRACE=off)
   echo "  log, 32-deep stacks, $threads thread(s)   adds $(awk -v a="$log" -v b="$bare" 'BEGIN{printf "%.0f", (a-b)/2}') an event (at most 1000); without stacks $(awk -v a="$none" -v b="$bare" 'BEGIN{printf "%.0f", (a-b)/2}')"
 done
+# The peers, where they are installed: an event of theirs is a row without a stack, or half a pair with one.
+peer() { ${CXX:-g++} -O2 -std=c++20 "$(dirname "$0")/peers/$1.cpp" -o "$work/$1" "${@:2}" 2> /dev/null; }
+if peer spdlog_rows -DSPDLOG_FMT_EXTERNAL -DSPDLOG_SHARED_LIB -lspdlog -lfmt; then
+  echo "  beside it: a row of RMM's logger, no stack   $(best "$work/spdlog_rows" 400000 "$work/rmm.csv") an event"
+fi
+if command -v heaptrack > /dev/null && peer heap_pairs; then
+  tracked() { "$@" | sed -n 's/^pair //p'; }
+  bare=$(best bash -c "'$work/heap_pairs' 1000000 32 | cut -d' ' -f2")
+  heap=$(for _ in 1 2 3; do tracked heaptrack --raw -o "$work/heap" "$work/heap_pairs" 200000 32; done | sort -n | head -1)
+  echo "  beside it: heaptrack, 32-deep stacks, 1 thread adds $(awk -v a="$heap" -v b="$bare" 'BEGIN{printf "%.0f", (a-b)/2}') an event"
+fi
 rm -rf "$work/log"
 env "${with[@]}" XLOG_LOG="$work/log/" "$build/bench/bench_pairs" 1 500000 32 > /dev/null
 bytes=$(cat "$work"/log/* | wc -c)
