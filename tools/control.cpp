@@ -1,9 +1,9 @@
 #include "tools/control.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -64,12 +64,12 @@ bool switch_log(unsigned pid, bool on, std::string& said) {
   const std::string process = "/proc/" + std::to_string(pid);
   said = "process " + std::to_string(pid) + ": ";
   std::ifstream maps(process + "/maps");
+  int error = errno;
   std::string path = control_file(maps);
   if (path.empty()) {
     said += access(process.c_str(), F_OK) != 0 ? "there is none"
-            : access((process + "/maps").c_str(), R_OK) != 0
-                ? std::string(std::strerror(errno))
-                : "no log to switch: not started under the library with XLOG_LOG, or it has made no device memory yet";
+            : !maps.is_open()                  ? std::strerror(error)
+                              : "no log to switch: not started under the library with XLOG_LOG, or it has made no device memory yet";
     return false;
   }
   Page page(process + "/root" + path);

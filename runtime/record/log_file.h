@@ -2,9 +2,10 @@
 // empty lines. What has been filled is in the page cache and outlives the process, however it dies.
 //
 // Three ways, chosen when the file is created:
-//   window      the file's next part is mapped, space taken with fallocate first: ext4, xfs, tmpfs, overlays of such. No descriptor is
-//   kept. positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system stream
-//   one write a row, in the order of filling: a FIFO or a device
+//   window      the file's next part is mapped, space taken with fallocate first: ext4, xfs, tmpfs, overlays of the first two.
+//               No descriptor is kept.
+//   positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system
+//   stream      one write a row, in the order of filling: a FIFO or a device
 // Errors: a claim fails (disk full, RLIMIT_FSIZE, `max_bytes`, file replaced); the caller counts the row as lost.
 #pragma once
 

@@ -14,7 +14,7 @@
 namespace xlog {
 
 void LogSwitch::open(std::string_view stem, bool on) noexcept {
-  constexpr size_t kBytes = 4096;
+  constexpr size_t kBytes = sizeof(ControlPage);
   TextSink path(path_, sizeof path_ - 1);
   path.put(stem).put(ControlPage::kSuffix);
   path_[path.size()] = '\0';
@@ -24,8 +24,9 @@ void LogSwitch::open(std::string_view stem, bool on) noexcept {
   memcpy(page + offsetof(ControlPage, wanted), &word, sizeof word);
   memcpy(page + offsetof(ControlPage, serving), &word, sizeof word);
   int saved = errno;
-  bool made = !path.full() && append_file(path_, {page, kBytes}, true) == 0;
-  int fd = made ? ::open(path_, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+  int error = path.full() ? ENAMETOOLONG : append_file(path_, {page, kBytes}, true);
+  bool made = error != ENAMETOOLONG && error != EEXIST;
+  int fd = error == 0 ? ::open(path_, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
   void* mapped = fd >= 0 ? mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
   if (fd >= 0) {
     close(fd);

@@ -319,7 +319,7 @@ bool Recorder::switch_over() noexcept {
   bool on = is_due && period_.load(std::memory_order_relaxed) == 0;
   if (on) {
     mark(action::log_on);
-    period_.store(++periods_, std::memory_order_relaxed);
+    period_.store(++periods_, std::memory_order_release);
   } else if (is_due) {
     period_.store(0, std::memory_order_relaxed);
     mark(action::log_off);

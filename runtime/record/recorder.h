@@ -61,7 +61,7 @@ class Recorder {
   // makes events asks.
   [[nodiscard]] uint32_t period() const noexcept {
     bool begun = state_.load(std::memory_order_acquire) == State::open;
-    return begun ? period_.load(std::memory_order_relaxed) : config_.options == nullptr || config_.options->log_start ? 1 : 0;
+    return begun ? period_.load(std::memory_order_acquire) : config_.options == nullptr || config_.options->log_start ? 1 : 0;
   }
   // `xlog log` wants it otherwise. A log that begins off is opened by the first look.
   [[nodiscard]] bool is_to_switch() noexcept {

@@ -1,4 +1,4 @@
-// A signal handler that allocates, also while the library is at work in the interrupted call. Runs on the driver that
+// signals HANDLERS: a signal handler that allocates, also while the library is at work in the interrupted call. Runs on the driver that
 // does nothing: the simulated one, as a real one, holds locks of its own that a handler may not ask for again.
 #include <signal.h>
 #include <sys/time.h>
@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr int kHandlers = 5000;
+int handlers = 0;
 volatile sig_atomic_t handled = 0;
 
 // One shot: a machine on which a handler takes longer than a period would run nothing but handlers.
@@ -22,14 +22,15 @@ void on_timer(int) {
     cuMemFree_v2(p);
   }
   handled = handled + 1;
-  if (handled < kHandlers) {
+  if (handled < handlers) {
     arm();
   }
 }
 
 }  // namespace
 
-int main() {
+int main(int, char** argv) {
+  handlers = std::atoi(argv[1]);
   start();
   MUST(cuMemFree_v2(must_alloc(64)));  // the log is open before handlers come
   struct sigaction action {};
@@ -37,7 +38,7 @@ int main() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
   arm();
-  while (handled < kHandlers) {
+  while (handled < handlers) {
     MUST(cuMemFree_v2(must_alloc(64)));
   }
   std::printf("handlers ran: %d\n", static_cast<int>(handled));

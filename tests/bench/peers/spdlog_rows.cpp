@@ -13,7 +13,8 @@ int main(int, char** argv) {
   logger.set_pattern("%t,%H:%M:%S.%f,%v");
   auto start = std::chrono::steady_clock::now();
   for (long i = 0; i < events; ++i) {
-    logger.info("{},{},{},{}", i % 2 == 0 ? "allocate" : "free", reinterpret_cast<void*>(0x7f0000000000 + i), 1024, static_cast<void*>(nullptr));
+    logger.info("{},{},{},{}", i % 2 == 0 ? "allocate" : "free", reinterpret_cast<void*>(0x7f0000000000 + i), 1024,
+                static_cast<void*>(nullptr));
   }
   logger.flush();
   std::printf("%.1f\n", std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / events);
