@@ -64,7 +64,7 @@ size_t take_backtrace(uintptr_t* out, size_t depth, const void* caller) noexcept
     unw_flush_cache(unw_local_addr_space, 0, 0);
     this_thread.unwind_epoch = epoch;
   }
-  constexpr size_t kOwnFrames = 8;  // between here and the program: five, and room for what is not inlined at -O0
+  constexpr size_t kOwnFrames = 10;  // between here and the program: six, and room for what is not inlined at -O0
   void* frames[kMaxDepth + kOwnFrames];
   int found = unw_backtrace(frames, static_cast<int>(depth + kOwnFrames));
   size_t count = found > 0 ? static_cast<size_t>(found) : 0;

@@ -59,6 +59,11 @@ uint64_t Recorder::stack_id(const void* caller) noexcept {
   if (!ensure_open() || file_.is_stream()) {
     return kNone;
   }
+  return take_stack(caller, depth);
+}
+
+// Apart, so that its frames are not on the program's stack while the log is opened.
+__attribute__((noinline)) uint64_t Recorder::take_stack(const void* caller, uint32_t depth) noexcept {
   uintptr_t frames[kMaxDepth];
   PythonFrame python[kMaxPythonDepth];
   CallStack stack{.frames = frames, .python = python};

@@ -99,6 +99,7 @@ class Recorder {
  private:
   enum class State : uint8_t { untouched, open, failed };
 
+  uint64_t take_stack(const void* caller, uint32_t depth) noexcept;
   bool ensure_open() noexcept;
   bool open_locked(LogFailure& header_failure) noexcept;
   void look_for_python() noexcept;

@@ -173,9 +173,15 @@ Status LoggingResource::deallocate(DeviceBlock& block, const FreeRequest& reques
   if (!has_rows(block)) {
     return deallocate_unlogged(block, request);
   }
+  return deallocate_logged(block, request, sink_.stack_id(request.caller));
+}
+
+// Apart, so that its text is not on the program's stack, which may be a small one, while that is walked.
+__attribute__((noinline)) Status LoggingResource::deallocate_logged(DeviceBlock& block, const FreeRequest& request,
+                                                                    uint64_t stack_id) noexcept {
   LogEntry entry = describe(block, action::deallocate, request.api);
   Event& event = entry.event;
-  event.stack_id = sink_.stack_id(request.caller);
+  event.stack_id = stack_id;
   put_stream(entry, !request.api.empty(), request.ordered, request.stream_arg, block.alloc_stream);
   uint64_t bytes = block.bytes;
   event.live_bytes = sub_live(bytes);

@@ -49,6 +49,7 @@ class LoggingResource final : public ResourceAdaptor {
   void leave_out(DeviceBlock& block, uint32_t period) noexcept;
   Status allocate_unlogged(const AllocationRequest& request, DeviceBlock& out, uint32_t period) noexcept;
   Status deallocate_unlogged(DeviceBlock& block, const FreeRequest& request) noexcept;
+  Status deallocate_logged(DeviceBlock& block, const FreeRequest& request, uint64_t stack_id) noexcept;
   LogEntry describe(const DeviceBlock& block, std::string_view action, std::string_view api) const noexcept;
   uint64_t add_live(size_t bytes) noexcept { return live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
   uint64_t sub_live(size_t bytes) noexcept { return live_bytes_.fetch_sub(bytes, std::memory_order_relaxed) - bytes; }
