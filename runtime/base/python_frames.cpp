@@ -27,6 +27,9 @@ struct PythonLayout {
   uint16_t instructions;
   uint16_t ascii;
   uint16_t compact;
+  uint16_t says_frame;
+  uint16_t says_previous;
+  uint16_t says_linetable;
 };
 
 namespace {
@@ -61,30 +64,32 @@ bool read_with_care(const char* from, void* to, size_t bytes) noexcept {
   return n == static_cast<ssize_t>(bytes);
 }
 
-// What a newer version says of itself: at these places in _PyRuntime, for 3.13.
-bool agrees(const PythonLayout& layout, const char* runtime) noexcept {
-  if (layout.minor < 13) {
-    return true;
+// From 3.14 on two bits of the pointer to a frame's code say whether it is counted.
+const char* code_at(const char* place) noexcept { return reinterpret_cast<const char*>(at<uintptr_t>(place, 0) & ~uintptr_t{3}); }
+
+// What a newer version says of itself, in _PyRuntime. An older one that keeps a list of all objects has larger heads.
+bool agrees(const PythonLayout& layout, const PythonApi& api) noexcept {
+  if (layout.says_frame == 0) {
+    return !api.traces_references;
   }
+  const char* runtime = api.runtime;
   constexpr size_t kFreeThreaded = 2;
-  constexpr size_t kCurrentFrame = 23;
-  constexpr size_t kPrevious = 29;
-  constexpr size_t kLineTable = 38;
   auto word = [runtime](size_t index) { return at<uint64_t>(runtime, index * sizeof(uint64_t)); };
   return runtime != nullptr && std::memcmp(runtime, "xdebugpy", 8) == 0 && word(kFreeThreaded) == 0 &&
-         word(kCurrentFrame) == layout.thread_frame && word(kPrevious) == layout.previous && word(kLineTable) == layout.linetable;
+         word(layout.says_frame) == layout.thread_frame && word(layout.says_previous) == layout.previous &&
+         word(layout.says_linetable) == layout.linetable;
 }
 
 const PythonLayout* layout_for(std::string_view version, const PythonApi& api) noexcept {
   unsigned minor = 0;
-  if (!version.starts_with("3.") || api.traces_references) {
+  if (!version.starts_with("3.")) {
     return nullptr;
   }
   for (size_t i = 2; i < version.size() && version[i] >= '0' && version[i] <= '9'; ++i) {
     minor = minor * 10 + static_cast<unsigned>(version[i] - '0');
   }
   for (const PythonLayout& each : kLayouts) {
-    if (each.minor == minor && agrees(each, api.runtime)) {
+    if (each.minor == minor && agrees(each, api)) {
       return &each;
     }
   }
@@ -158,13 +163,13 @@ bool PythonFrames::looks_right(const char* thread) noexcept {
   }
   size_t seen = 0;
   for (; good && frame != nullptr && seen < kMaxPythonDepth; ++seen) {
-    const char* code = nullptr;
+    char head[sizeof(uintptr_t)] = {};
     const char* type = nullptr;
     char owner = 0;
-    good = read_with_care(frame + layout.code, &code, sizeof code) &&
+    good = read_with_care(frame + layout.code, head, sizeof head) &&
            (layout.owner == kAbsent || read_with_care(frame + layout.owner, &owner, sizeof owner));
     if (good && owner < kOwnedByInterpreter) {
-      good = read_with_care(code + kType, &type, sizeof type) && type == api_.code_type;
+      good = read_with_care(code_at(head) + kType, &type, sizeof type) && type == api_.code_type;
     }
     good = good && read_with_care(frame + layout.previous, &frame, sizeof frame);
   }
@@ -193,7 +198,7 @@ size_t PythonFrames::take(PythonFrame* out, size_t depth) noexcept {
       }
       continue;
     }
-    const auto* code = at<const char*>(frame, layout.code);
+    const char* code = code_at(frame + layout.code);
     if (code == nullptr || at<const char*>(code, kType) != api_.code_type) {
       break;
     }

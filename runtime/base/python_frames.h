@@ -1,5 +1,5 @@
 // The calling thread's Python functions, read from the interpreter's own frames: without its lock, without an allocation
-// and without the program's help. Where the frames stand is known for CPython 3.9 to 3.13 (python_layouts.def).
+// and without the program's help. Where the frames stand is known for CPython 3.9 to 3.15 (python_layouts.def).
 //
 // Only the thread itself changes its frames, and it is in a call of ours; they keep their code objects alive.
 #pragma once

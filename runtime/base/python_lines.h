@@ -1,4 +1,4 @@
-// Which line of its file an instruction of a Python code object belongs to: the tables of CPython 3.9 to 3.13, as its
+// Which line of its file an instruction of a Python code object belongs to: the tables of CPython 3.9 to 3.15, as its
 // Objects/lnotab_notes.txt (to 3.10) and Objects/locations.md (from 3.11) describe them.
 #pragma once
 

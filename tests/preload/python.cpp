@@ -25,7 +25,8 @@ std::vector<std::string> words(const std::string& text, char between) {
 std::vector<std::string> interpreters() {
   const char* given = getenv("XLOG_PYTHONS");
   std::string found =
-      run({"bash", "-c", "for v in 3 3.9 3.10 3.11 3.12 3.13; do python$v -c 'import sys; print(sys.executable)' 2>/dev/null; done; true"})
+      run({"bash", "-c",
+           "for v in 3 3.9 3.10 3.11 3.12 3.13 3.14 3.15; do python$v -c 'import sys; print(sys.executable)' 2>/dev/null; done; true"})
           .out;
   std::vector<std::string> all = words(found, '\n');
   for (const std::string& each : words(given != nullptr ? given : "", ':')) {
@@ -81,7 +82,10 @@ BOOST_AUTO_TEST_CASE(python_functions_stand_between_the_native_frames) {
         BOOST_TEST(python_part(*stack) == line.substr(space + 1));
         BOOST_TEST(stack->frames.front()->module != "[python]");
         if (line.find("through_native.<locals>.<lambda>") != line.npos) {
-          BOOST_TEST(is_native_between(*stack, "<lambda>", "through_native"));
+          // From 3.14 on it may be built so that its evaluator has no native frame of its own: all stands behind.
+          bool may_stand_behind = run({python, "-c", "import sys; print(sys.version_info >= (3, 14))"}).out == "True\n";
+          bool stands_behind = may_stand_behind && stack->frames.back()->module == "[python]";
+          BOOST_TEST((stands_behind || is_native_between(*stack, "<lambda>", "through_native")));
         }
       }
     }
