@@ -114,7 +114,7 @@ void GuardResource::arm(const AllocationRequest& request, DeviceBlock& block) no
 }
 
 // Nothing of ours goes into a thread's default stream: driver 580.159 never comes back from the end of a thread in whose stream a
-// cuMemFreeAsync stands behind unfinished work (tests/programs/thread_ends).
+// cuMemFreeAsync stands behind unfinished work (tests/gpu/results/guard-h200.txt, 6).
 Status GuardResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
   if (is_exiting() || !takes(request)) {
     return inner_.allocate(request, out);

@@ -1,5 +1,5 @@
-// Threads that end behind a free in their default stream. With `work`, behind a kernel there: driver 580.159 does not come back
-// from the end of such a thread (H200), so nothing of a library's own may be put there.
+// Threads that end behind a free in their default stream. With `work`, behind a kernel there: driver 580.159 did not come back
+// from the end of such threads (tests/gpu/results/guard-h200.txt, 6), so nothing of a library's own may be put there.
 #include <cstring>
 #include <string>
 #include <thread>

@@ -11,7 +11,8 @@ namespace sim {
 
 namespace {
 
-// Driver 580.159 does not come back from the end of a thread in whose stream a free stands behind unfinished work.
+// Driver 580.159 does not come back from the end of a thread in whose stream a free stands behind unfinished work (seen of
+// threads that were made: of the first one, which ends with the process, nothing is known).
 struct ThreadEnd {
   ThreadEnd() = default;
   ThreadEnd(const ThreadEnd&) = delete;

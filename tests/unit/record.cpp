@@ -1,8 +1,10 @@
 // Rows, paths and files of the log.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/record/file_io.h"
 #include "runtime/record/log_file.h"
 #include "runtime/record/log_path.h"
 #include "runtime/record/log_windows.h"
@@ -326,7 +329,7 @@ BOOST_AUTO_TEST_CASE(the_largest_size_is_kept) {
   BOOST_TEST((file->claim_beyond_max(64, place) == LogFailure::none));
 }
 
-// A file system that refuses is not asked for each row, but it is asked again.
+// A file system that has refused is asked again.
 BOOST_AUTO_TEST_CASE(rows_go_on_when_there_is_room_again) {
   TempFolder folder;
   auto file = std::make_unique<LogFile>();
@@ -350,4 +353,32 @@ BOOST_AUTO_TEST_CASE(rows_go_on_when_there_is_room_again) {
     usleep(10'000);
   }
   BOOST_TEST(place.offset == 16384);
+}
+
+// What a container's files lie on. A folder on tmpfs shows nothing of reserved space, so there a row is written by itself.
+BOOST_AUTO_TEST_CASE(an_overlay_is_mapped_where_what_is_below_reserves_space) {
+  constexpr unsigned long kExt4 = 0xEF53;
+  constexpr unsigned long kTmpfs = 0x01021994;
+  TempFolder folder;
+  for (const char* part : {"lower", "upper", "work", "merged"}) {
+    mkdir((folder / part).c_str(), 0700);
+  }
+  test::SmallDisk disk(folder / "merged", "overlay",
+                       "lowerdir=" + (folder / "lower") + ",upperdir=" + (folder / "upper") + ",workdir=" + (folder / "work"));
+  if (!disk.mounted()) {
+    BOOST_TEST_MESSAGE("skipped: not allowed to mount");
+    return;
+  }
+  struct statfs below {};
+  BOOST_REQUIRE(statfs(folder.path().c_str(), &below) == 0);
+  auto type = static_cast<unsigned long>(below.f_type);
+  int fd = open((folder / "merged/file").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  BOOST_REQUIRE(fd >= 0);
+  if (type == kExt4 || type == kTmpfs) {
+    BOOST_TEST(can_map(fd) == (type == kExt4));
+  }
+  struct stat info {};
+  BOOST_TEST(fstat(fd, &info) == 0);
+  BOOST_TEST(info.st_size == 0);
+  close(fd);
 }
