@@ -30,7 +30,7 @@ COMMON   := -std=c++20 $(WARN) -D__CUDA_API_VERSION_INTERNAL -I. -I$(B)/gen -isy
 CORE     := $(COMMON) -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fno-omit-frame-pointer
 HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug 105329)
 
-RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/*.cpp runtime/library/*.cpp)
+RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp runtime/*.cpp runtime/library/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
 TOOL_SRC    := $(wildcard tools/*.cpp)

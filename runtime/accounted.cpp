@@ -37,10 +37,11 @@ CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, ui
   block.ptr = made;
   Status status = target->top().allocate(request, block);
   made = block.ptr;
+  uint64_t bytes = block.bytes;
   if (status.ok()) {
     keep(std::move(block));
   }
-  look_at_driver_use(*target, status.code == CUDA_ERROR_OUT_OF_MEMORY);
+  note_outcome(*target, request, status, bytes);
   return status.code;
 }
 

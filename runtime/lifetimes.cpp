@@ -38,6 +38,7 @@ void Runtime::each_device(Act act) noexcept {
 
 void Runtime::begin_exit() noexcept {
   findings_.summarize();
+  refusals_.begin_exit();
   exiting_.store(true, std::memory_order_relaxed);
   each_source([](PlainSource& source) { source.begin_exit(); });
   each_guard([](GuardResource& guard) { guard.begin_exit(); });

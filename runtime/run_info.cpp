@@ -11,40 +11,16 @@
 #include "runtime/base/memory_map.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/event.h"
-#include "runtime/record/row_writer.h"
+#include "runtime/record/json_text.h"
 #include "runtime/run_info.h"
 
 namespace xlog {
 
 namespace {
 
-// A JSON string; bytes that are not UTF-8 become U+FFFD.
-void put_string(TextSink& out, std::string_view text) noexcept {
-  out.put('"');
-  for (size_t i = 0; i < text.size();) {
-    size_t length = utf8_length(text, i);
-    auto c = static_cast<unsigned char>(text[i]);
-    if (length == 0) {
-      out.put("\xef\xbf\xbd");
-      ++i;
-      continue;
-    }
-    if (c < 0x20) {
-      out.put("\\u00").hex(c, 2);
-    } else {
-      if (c == '"' || c == '\\') {
-        out.put('\\');
-      }
-      out.put(text.substr(i, length));
-    }
-    i += length;
-  }
-  out.put('"');
-}
-
 void put_key(TextSink& out, std::string_view key) noexcept {
   out.put(",\n ");
-  put_string(out, key);
+  put_json_string(out, key);
   out.put(": ");
 }
 
@@ -53,7 +29,7 @@ void put_arguments(TextSink& out) noexcept {
   out.put('[');
   each_argument([&](std::string_view word) noexcept {
     out.put(between);
-    put_string(out, word);
+    put_json_string(out, word);
     between = ", ";
   });
   out.put(']');
@@ -71,9 +47,9 @@ void put_variables(TextSink& out, std::span<const std::string_view> names) noexc
     const char* value = secure_getenv(name.data());
     if (value != nullptr) {
       out.put(first ? "" : ", ");
-      put_string(out, name);
+      put_json_string(out, name);
       out.put(": ");
-      put_string(out, value);
+      put_json_string(out, value);
       first = false;
     }
   }
@@ -121,7 +97,7 @@ void put_run_info(TextSink& out, const DriverApi& driver, const Options& options
   put_key(out, "program");
   char exe[1024];
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
-  put_string(out, {exe, n > 0 ? static_cast<size_t>(n) : 0});
+  put_json_string(out, {exe, n > 0 ? static_cast<size_t>(n) : 0});
   put_key(out, "arguments");
   put_arguments(out);
   put_key(out, "pid");
@@ -129,9 +105,9 @@ void put_run_info(TextSink& out, const DriverApi& driver, const Options& options
   put_key(out, "parent");
   out.decimal(static_cast<uint64_t>(getppid()));
   put_key(out, "folder");
-  put_string(out, folder);
+  put_json_string(out, folder);
   put_key(out, "host");
-  put_string(out, host.nodename);
+  put_json_string(out, host.nodename);
   put_key(out, "start_ns");
   out.decimal(wall_time(steady_time()));
   put_key(out, "driver_version");
@@ -146,9 +122,9 @@ void put_run_info(TextSink& out, const DriverApi& driver, const Options& options
     DeviceFacts facts;
     if (read_device_facts(driver, options, i, facts)) {
       out.put(i == 0 ? "" : ",\n  ").put("{\"ordinal\": ").decimal(static_cast<uint64_t>(i)).put(", \"uuid\": ");
-      put_string(out, facts.uuid);
+      put_json_string(out, facts.uuid);
       out.put(", \"name\": ");
-      put_string(out, facts.name);
+      put_json_string(out, facts.name);
       out.put(", \"total_bytes\": ").decimal(facts.total_bytes).put(", \"limit_bytes\": ");
       if (facts.limit != UINT64_MAX) {
         out.decimal(facts.limit);

@@ -54,7 +54,7 @@ Runtime* Runtime::get() noexcept {
   return runtime;
 }
 
-bool Runtime::prepare(const DriverApi& driver, FindPython find_python) noexcept {
+bool Runtime::prepare(const DriverApi& driver, FindPython find_python, ListGpuProcesses list_processes) noexcept {
   Phase phase = phase_.load(std::memory_order_acquire);
   if (phase == Phase::fresh) {
     LockGuard guard(lock_);
@@ -74,6 +74,8 @@ bool Runtime::prepare(const DriverApi& driver, FindPython find_python) noexcept 
                            .run_info_context = this,
                            .find_python = find_python,
                            .switchable = true});
+      list_processes_ = list_processes;
+      refusals_.configure(options_, recorder_, folder_text_);
       findings_.configure(options_.log.size != 0 ? &recorder_ : nullptr, options_.guard_action == GuardAction::abort);
       phase_.store(phase, std::memory_order_release);
     }
@@ -240,10 +242,11 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   block.ptr = *dptr;
   Status status = target->top().allocate(request, block);
   *dptr = block.ptr;
+  uint64_t bytes = block.bytes;
   if (status.ok()) {
     keep(std::move(block));
   }
-  look_at_driver_use(*target, status.code == CUDA_ERROR_OUT_OF_MEMORY);
+  note_outcome(*target, request, status, bytes);
   return explained(status.code, request.api);
 }
 

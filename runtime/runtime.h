@@ -20,6 +20,7 @@
 #include "runtime/native_device.h"
 #include "runtime/physical_memory.h"
 #include "runtime/record/recorder.h"
+#include "runtime/refusal/refusal_reporter.h"
 #include "runtime/resource/address_table.h"
 #include "runtime/resource/capture_gate.h"
 
@@ -31,7 +32,7 @@ class Runtime {
   static Runtime* get() noexcept;
 
   // Reads the options, once. False when a limit or a check could not be read: nothing may then run without it.
-  bool prepare(const DriverApi& driver, FindPython find_python = nullptr) noexcept;
+  bool prepare(const DriverApi& driver, FindPython find_python = nullptr, ListGpuProcesses list_processes = nullptr) noexcept;
   [[nodiscard]] bool is_prepared() const noexcept { return phase_.load(std::memory_order_acquire) != Phase::fresh; }
   [[nodiscard]] bool refused() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::refused; }
   // Something of the stack is switched on. Only after prepare().
@@ -192,6 +193,10 @@ class Runtime {
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;
   void settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept;
+  // After each request: `bytes` as given.
+  void note_outcome(NativeDevice& target, const AllocationRequest& request, const Status& status, uint64_t bytes) noexcept;
+  void tell_refusal(NativeDevice& target, const AllocationRequest& request, const Status& status) noexcept;
+  void ask_driver(Refusal& refusal) noexcept;
   void look_at_driver_use(NativeDevice& target, bool refused) noexcept;
 
   // Blocks that end by one call: their rows are claimed before the driver frees the addresses.
@@ -301,6 +306,8 @@ class Runtime {
   GuardRecords guard_records_;
   FindingReporter findings_;
   Launches launches_;
+  RefusalReporter refusals_;
+  ListGpuProcesses list_processes_;
   PhysicalMemory physical_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;

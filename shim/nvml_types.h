@@ -17,6 +17,12 @@ struct nvmlMemory_v2_t {  // bytes
   unsigned long long free;
   unsigned long long used;
 };
+struct nvmlProcessInfo_t {
+  unsigned pid;
+  unsigned long long usedGpuMemory;  // bytes; all ones: not told
+  unsigned gpuInstanceId;
+  unsigned computeInstanceId;
+};
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory);
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory);
 

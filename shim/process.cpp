@@ -6,6 +6,7 @@
 
 #include "runtime/base/loaded_files.h"
 #include "shim/entry.h"
+#include "shim/gpu_processes.h"
 #include "shim/python.h"
 
 namespace xlog {
@@ -54,7 +55,7 @@ Runtime* Entry::open() noexcept {
   if (!fill_driver_api(driver)) {
     return nullptr;
   }
-  refused_ = !runtime->prepare(driver, find_python);
+  refused_ = !runtime->prepare(driver, find_python, list_gpu_processes);
   if (runtime->engaged()) {
     watch_exit();
   }

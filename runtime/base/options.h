@@ -82,8 +82,9 @@ struct Options {
 
   // Something of the stack is switched on: otherwise every call is the driver's, untouched.
   [[nodiscard]] bool any() const noexcept {
-    return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0 || guards();
+    return backend != Backend::native || budget.count != 0 || host_budget != UINT64_MAX || log.size != 0 || has_summary() || guards();
   }
+  [[nodiscard]] bool has_summary() const noexcept { return summary.size != 0 && summary.view() != "off"; }
   [[nodiscard]] bool guards() const noexcept {
     return guard.zone != 0 || guard.fence.one_in != 0 || poison.on_alloc || poison.on_free || quarantine != 0;
   }

@@ -1,5 +1,7 @@
 #include "runtime/record/file_io.h"
 
+#include "runtime/base/text.h"
+
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -10,6 +12,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 #include <cerrno>
 
@@ -90,6 +94,21 @@ void write_no_signal(int fd, std::string_view text) noexcept {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+namespace {
+
+int write_all(int fd, std::string_view text) noexcept {
+  while (!text.empty()) {
+    ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) {
+      return errno;
+    }
+    text.remove_prefix(n > 0 ? static_cast<size_t>(n) : 0);
+  }
+  return 0;
+}
+
+}  // namespace
+
 int append_file(const char* path, std::string_view text, bool create) noexcept {
   int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0), 0600);
   if (fd < 0) {
@@ -103,13 +122,45 @@ int append_file(const char* path, std::string_view text, bool create) noexcept {
   if (error == 0 && !within_file_limit(static_cast<uint64_t>(info.st_size) + text.size())) {
     error = EFBIG;
   }
-  while (error == 0 && !text.empty()) {
-    ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) {
-      error = errno;
-    } else if (n > 0) {
-      text.remove_prefix(static_cast<size_t>(n));
-    }
+  if (error == 0) {
+    error = write_all(fd, text);
+  }
+  close(fd);
+  return error;
+}
+
+int replace_file(const char* path, std::string_view text) noexcept {
+  Text<1300> fresh;
+  fresh.put(path).put(".new").put('\0');
+  if (fresh.full()) {
+    return ENAMETOOLONG;
+  }
+  unlink(fresh.data());
+  int error = append_file(fresh.data(), text, true);
+  if (error == 0 && rename(fresh.data(), path) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    unlink(fresh.data());
+  }
+  return error;
+}
+
+int rewrite_file(const char* path, std::string_view text) noexcept {
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  if (fd < 0) {
+    return errno;
+  }
+  struct stat info {};
+  int error = fstat(fd, &info) != 0 ? errno : S_ISREG(info.st_mode) ? 0 : EINVAL;
+  if (error == 0 && !within_file_limit(text.size())) {
+    error = EFBIG;
+  }
+  if (error == 0 && ftruncate(fd, 0) != 0) {
+    error = errno;
+  }
+  if (error == 0) {
+    error = write_all(fd, text);
   }
   close(fd);
   return error;

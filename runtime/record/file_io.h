@@ -26,4 +26,9 @@ void write_no_signal(int fd, std::string_view text) noexcept;
 // Within RLIMIT_FSIZE, so that no SIGXFSZ is raised.
 int append_file(const char* path, std::string_view text, bool create) noexcept;
 
+// Makes the file anew, whole or not at all: written beside it (0600, exclusively) and renamed. 0 or errno.
+int replace_file(const char* path, std::string_view text) noexcept;
+// Writes over what a regular file has; creates it (0600). For a path where no other file may be put. 0 or errno.
+int rewrite_file(const char* path, std::string_view text) noexcept;
+
 }  // namespace xlog

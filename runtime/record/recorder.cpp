@@ -181,6 +181,15 @@ void Recorder::write_run_info() noexcept {
   unmap_state(memory, kBytes);
 }
 
+bool Recorder::write_companion(std::string_view suffix, std::string_view text) noexcept {
+  if (!ensure_open() || file_.is_stream()) {
+    return false;
+  }
+  Text<1240> path;
+  path.put(file_.stem()).put(suffix).put('\0');
+  return !path.full() && replace_file(path.data(), text) == 0;
+}
+
 bool Recorder::claim(size_t size_without_seq, LogPlace& place, uint64_t& seq) noexcept {
   LogFailure failure = file_.claim(size_without_seq, place, seq);
   if (failure != LogFailure::none) {

@@ -89,6 +89,13 @@ class Recorder {
   // `as_held`: the call did what the row says. Otherwise the place is marked `retracted` and the event gets a new row.
   void complete(Event& event, const HeldRow& held, RowText* text, bool as_held) noexcept;
 
+  // A file beside the log, NAME + `suffix`, made anew. False where there is no log, or it could not be written.
+  bool write_companion(std::string_view suffix, std::string_view text) noexcept;
+  // NAME.stacks.csv; nullptr where there is no log.
+  [[nodiscard]] const char* stacks_path() const noexcept {
+    return state_.load(std::memory_order_acquire) == State::open && !file_.is_stream() ? stacks_path_ : nullptr;
+  }
+
   // End mark; cuts the file to its length. Rows may still follow.
   void begin_exit() noexcept;
 

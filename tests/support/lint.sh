@@ -32,12 +32,13 @@ includes "runtime/base/*" 'runtime/(record|resource|runtime|device)|shim/|tools/
 includes "runtime/record/*" 'runtime/(resource|runtime|device)|shim/|tools/|tests/'
 includes "runtime/resource/*" 'runtime/(guard|runtime|device)|shim/|tools/|tests/'
 includes "runtime/guard/*" 'runtime/(runtime|device_|native_|devices)|shim/|tools/|tests/'
+includes "runtime/refusal/*" 'runtime/(guard|runtime|device_|native_|devices)|shim/|tools/|tests/'
 includes "runtime/*.h runtime/*.cpp" 'runtime/library/|shim/|tools/|tests/'
 includes "runtime/library/*" 'shim/|tools/|tests/'
 includes "shim/*" 'tools/|tests/'
 includes "tools/*.h tools/*.cpp" 'shim/|tests/|runtime/(resource|runtime|device)'
 grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp | grep -v '^runtime/library/driver_loader' && complain "the runtime looks symbols up"
-grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp shim/*.cpp runtime/record/recorder.cpp \
+grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp shim/*.cpp runtime/record/recorder.cpp \
   runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"
 [ "$only" = binary ] && exit $bad
 

@@ -1,5 +1,6 @@
 // A libnvidia-ml.so.1 for the simulated driver: it numbers the GPUs backwards, and counts the driver's own reserve.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr unsigned long long kReserve = 600ULL << 20;
 constexpr nvmlReturn_t kInvalidArgument = 2;
+constexpr nvmlReturn_t kNotFound = 6;
+constexpr nvmlReturn_t kInsufficientSize = 7;
 constexpr nvmlReturn_t kVersionMismatch = 25;
 
 int count() {
@@ -34,6 +37,39 @@ void read(int physical, unsigned long long& total, unsigned long long& used) {
 }  // namespace
 
 NVML_EXPORT nvmlReturn_t nvmlInit_v2() { return 0; }
+NVML_EXPORT nvmlReturn_t nvmlShutdown() { return 0; }
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t* out);
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* out, unsigned size);
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* out) {
+  for (unsigned i = 0; i < static_cast<unsigned>(count()); ++i) {
+    char text[64];
+    nvmlDeviceGetHandleByIndex_v2(i, out);
+    nvmlDeviceGetUUID(*out, text, sizeof text);
+    if (std::strcmp(text, uuid) == 0) {
+      return 0;
+    }
+  }
+  return kNotFound;
+}
+// XLOG_SIM_PROCESSES is "pid:bytes pid:bytes"; `self` stands for the caller's pid, as where no container is between.
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t, unsigned* inout, nvmlProcessInfo_t* list) {
+  const char* at = std::getenv("XLOG_SIM_PROCESSES");
+  unsigned room = *inout;
+  *inout = 0;
+  while (at != nullptr && *at != '\0') {
+    bool self = std::strncmp(at, "self", 4) == 0;
+    unsigned pid = self ? static_cast<unsigned>(getpid()) : static_cast<unsigned>(std::strtoul(at, nullptr, 10));
+    at = std::strchr(at, ':');
+    char* end = nullptr;
+    unsigned long long bytes = at != nullptr ? std::strtoull(at + 1, &end, 10) : 0;
+    if (*inout < room) {
+      list[*inout] = {.pid = pid, .usedGpuMemory = bytes, .gpuInstanceId = ~0U, .computeInstanceId = ~0U};
+    }
+    ++*inout;
+    at = end != nullptr && *end == ' ' ? end + 1 : nullptr;
+  }
+  return *inout > room ? kInsufficientSize : 0;
+}
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned* out) {
   *out = static_cast<unsigned>(count());
   return 0;

@@ -1,0 +1,100 @@
+#include "runtime/refusal/stack_labels.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/record/event.h"
+
+namespace xlog {
+
+namespace {
+
+constexpr std::string_view kNotTheCaller[] = {"libxlog", "libcuda.so", "libcudart"};
+
+// The line's next field; a quote inside a quoted one stays doubled.
+std::string_view next_field(std::string_view& line) noexcept {
+  bool quoted = line.starts_with('"');
+  size_t end = quoted ? line.find("\",", 1) : line.find(',');
+  std::string_view field = line.substr(quoted ? 1 : 0, end == line.npos ? end : end - (quoted ? 1 : 0));
+  line.remove_prefix(end == line.npos ? line.size() : end + (quoted ? 2 : 1));
+  return field;
+}
+
+std::string_view file_name(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
+
+bool is_the_caller(std::string_view library) noexcept {
+  for (std::string_view each : kNotTheCaller) {
+    if (library.starts_with(each)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void take_line(std::string_view line, StackLabel& label) noexcept {
+  next_field(line);  // depth
+  std::string_view module = next_field(line);
+  next_field(line);  // build id
+  std::string_view offset = next_field(line);
+  std::string_view function = next_field(line);
+  std::string_view file = next_field(line);
+  if (module == kPythonModule) {
+    bool has_python = !label.text.full() && label.text.view().ends_with(')');
+    if (!has_python) {
+      label.text.put(label.text.size() == 0 ? "" : " <- ").put(function).put(" (").put(file_name(file)).put(':').put(line).put(')');
+    }
+  } else if (label.library.size() == 0 && is_the_caller(file_name(module))) {
+    label.library.put(file_name(module));
+    label.text.put(file_name(module)).put('+').put(offset);
+  }
+}
+
+uint64_t leading_number(std::string_view line) noexcept {
+  uint64_t value = 0;
+  for (char c : line) {
+    if (c < '0' || c > '9') {
+      break;
+    }
+    value = value * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
+void read_lines(std::string_view text, std::span<StackLabel> labels) noexcept {
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    if (end == text.npos) {
+      return;  // being written
+    }
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    uint64_t id = leading_number(line);
+    for (StackLabel& each : labels) {
+      if (id != 0 && each.stack_id == id) {
+        next_field(line);
+        take_line(line, each);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void read_labels(const char* path, std::span<StackLabel> labels) noexcept {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info {};
+  size_t size = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0;
+  void* data = size != 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  if (fd >= 0) {
+    close(fd);
+  }
+  if (data != MAP_FAILED) {
+    read_lines({static_cast<const char*>(data), size}, labels);
+    munmap(data, size);
+  }
+}
+
+}  // namespace xlog
