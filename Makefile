@@ -33,7 +33,7 @@ HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug
 RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp runtime/*.cpp runtime/library/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
-TOOL_SRC    := $(wildcard tools/*.cpp)
+TOOL_SRC    := $(wildcard tools/*/*.cpp)
 SIM_SRC     := $(wildcard tests/sim/*.cpp)
 UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
@@ -96,7 +96,7 @@ build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind bu
 # ---- library, command ------------------------------------------------------------------------------------------------
 
 # What is for tools, tests and C++ programs uses the standard library, which the preloaded library must not.
-WITH_STD := $(filter %/row_reader.cpp.o $(B)/obj/runtime/library/%,$(RUNTIME_OBJ))
+WITH_STD := $(filter $(B)/obj/runtime/library/%,$(RUNTIME_OBJ))
 CORE_OBJ := $(filter-out $(WITH_STD),$(RUNTIME_OBJ)) $(SHIM_OBJ)
 $(WITH_STD): FLAGS = $(COMMON) -fPIC
 $(CORE_OBJ): FLAGS = $(CORE) -Ibuild/libunwind/include
@@ -174,7 +174,7 @@ $(B)/bench/bench_stack: $(B)/obj/tests/bench/stack/bench_stack.cpp.o $(B)/libxlo
 
 BOOST := -lboost_unit_test_framework
 $(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN_LINK
-TOOL_PARTS := $(filter-out $(B)/obj/tools/main.cpp.o,$(call obj,$(TOOL_SRC)))
+TOOL_PARTS := $(filter-out $(B)/obj/tools/command/main.cpp.o,$(call obj,$(TOOL_SRC)))
 $(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "support/process.h"
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
 
 using namespace xlog::test;
 using namespace xlog::tools;

@@ -2,8 +2,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/misuses.h"
-#include "tools/analysis.h"
-#include "tools/report.h"
+#include "tools/analysis/analysis.h"
+#include "tools/report/report.h"
 
 using namespace xlog;
 using namespace xlog::test;

@@ -4,8 +4,8 @@
 #include <regex>
 
 #include "support/misuses.h"
-#include "tools/analysis.h"
-#include "tools/report.h"
+#include "tools/analysis/analysis.h"
+#include "tools/report/report.h"
 
 using namespace xlog;
 using namespace xlog::test;

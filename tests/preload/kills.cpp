@@ -11,9 +11,10 @@
 #include <random>
 
 #include "programs/journal.h"
-#include "runtime/record/row_reader.h"
 #include "support/process.h"
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
+#include "tools/log/mapped_file.h"
+#include "tools/log/row_reader.h"
 
 using namespace xlog;
 using namespace xlog::test;

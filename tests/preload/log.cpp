@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/process.h"
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
 
 using namespace xlog::test;
 using xlog::tools::analyse;

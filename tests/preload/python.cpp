@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "support/process.h"
-#include "tools/stacks.h"
+#include "tools/log/stacks.h"
 
 using namespace xlog::test;
 using xlog::tools::Frame;

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "support/process.h"
-#include "tools/analysis.h"
-#include "tools/whatis.h"
+#include "tools/analysis/analysis.h"
+#include "tools/command/whatis.h"
 
 using namespace xlog;
 using namespace xlog::test;

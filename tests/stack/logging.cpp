@@ -7,8 +7,8 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/record/row_reader.h"
 #include "tests/stack/harness.h"
+#include "tools/log/row_reader.h"
 
 using namespace stack_tests;
 

@@ -36,7 +36,7 @@ includes "runtime/refusal/*" 'runtime/(guard|runtime|device_|native_|devices)|sh
 includes "runtime/*.h runtime/*.cpp" 'runtime/library/|shim/|tools/|tests/'
 includes "runtime/library/*" 'shim/|tools/|tests/'
 includes "shim/*" 'tools/|tests/'
-includes "tools/*.h tools/*.cpp" 'shim/|tests/|runtime/(resource|runtime|device)'
+includes "tools/*/*" 'shim/|tests/|runtime/(resource|runtime|device)'
 grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp | grep -v '^runtime/library/driver_loader' && complain "the runtime looks symbols up"
 grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp shim/*.cpp runtime/record/recorder.cpp \
   runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"

@@ -12,7 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "runtime/record/row_reader.h"
+#include "tools/log/csv_line.h"
+#include "tools/log/mapped_file.h"
 
 namespace xlog::test {
 

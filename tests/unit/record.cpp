@@ -19,9 +19,10 @@
 #include "runtime/record/log_path.h"
 #include "runtime/record/log_windows.h"
 #include "runtime/record/recorder.h"
-#include "runtime/record/row_reader.h"
 #include "runtime/record/row_writer.h"
 #include "support/process.h"
+#include "tools/log/mapped_file.h"
+#include "tools/log/row_reader.h"
 
 using namespace xlog;
 using test::TempFolder;

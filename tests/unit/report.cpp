@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "support/process.h"
-#include "tools/format.h"
-#include "tools/report.h"
+#include "tools/report/format.h"
+#include "tools/report/report.h"
 
 using namespace xlog;
 using namespace xlog::tools;

@@ -1,5 +1,5 @@
 // What a report says that a backend would have saved.
-#include "tools/savings.h"
+#include "tools/analysis/savings.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "runtime/record/row_writer.h"
 #include "support/process.h"
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
 
 using namespace xlog;
 

@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "runtime/record/event.h"
-#include "tools/stacks.h"
+#include "tools/log/stacks.h"
 
 using namespace xlog;
 using namespace xlog::tools;

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/process.h"
-#include "tools/whatis.h"
+#include "tools/command/whatis.h"
 
 using namespace xlog;
 using namespace xlog::tools;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
 
 namespace xlog::tools {
 

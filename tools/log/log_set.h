@@ -29,6 +29,7 @@ struct ProcessLog {
   std::map<std::string, std::string> environment;  // that says how a framework allocates
   uint64_t least = 0;                              // blocks below have no rows
   uint64_t sample = 0;                             // bytes that a row stands for at least; 0: not sampled
+  uint64_t device = 0;                             // of a file of RMM's that is one GPU's: NAME.dev1.csv
   bool has_run_info = false;
 };
 

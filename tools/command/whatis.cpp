@@ -1,4 +1,4 @@
-#include "tools/whatis.h"
+#include "tools/command/whatis.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <map>
 
-#include "tools/format.h"
-#include "tools/log_source.h"
+#include "tools/log/log_source.h"
+#include "tools/report/format.h"
 
 namespace xlog::tools {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tools/format.h"
-#include "tools/report.h"
+#include "tools/report/format.h"
+#include "tools/report/report.h"
 
 namespace xlog::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/stacks.h"
+#include "tools/log/stacks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,8 +8,9 @@
 #include <cstdio>
 
 #include "runtime/record/event.h"
-#include "runtime/record/row_reader.h"
-#include "tools/symbols.h"
+#include "tools/log/csv_line.h"
+#include "tools/log/mapped_file.h"
+#include "tools/log/symbols.h"
 
 namespace xlog::tools {
 

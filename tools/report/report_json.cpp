@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 namespace xlog::tools {
 

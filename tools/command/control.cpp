@@ -1,4 +1,4 @@
-#include "tools/control.h"
+#include "tools/command/control.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tools/format.h"
+#include "tools/report/format.h"
 
 #include <cstdio>
 

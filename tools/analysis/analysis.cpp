@@ -1,13 +1,13 @@
-#include "tools/analysis.h"
+#include "tools/analysis/analysis.h"
 
 #include <algorithm>
 #include <charconv>
 #include <memory>
 
-#include "tools/block_map.h"
-#include "tools/format.h"
-#include "tools/log_source.h"
-#include "tools/names.h"
+#include "tools/analysis/block_map.h"
+#include "tools/log/log_source.h"
+#include "tools/log/names.h"
+#include "tools/report/format.h"
 
 namespace xlog::tools {
 

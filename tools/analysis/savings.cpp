@@ -1,4 +1,4 @@
-#include "tools/savings.h"
+#include "tools/analysis/savings.h"
 
 #include <algorithm>
 

@@ -4,11 +4,11 @@
 #include <iostream>
 
 #include "runtime/base/options.h"
-#include "tools/control.h"
-#include "tools/doctor.h"
-#include "tools/launch.h"
-#include "tools/report.h"
-#include "tools/whatis.h"
+#include "tools/command/control.h"
+#include "tools/command/doctor.h"
+#include "tools/command/launch.h"
+#include "tools/command/whatis.h"
+#include "tools/report/report.h"
 
 namespace {
 

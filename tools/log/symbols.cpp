@@ -1,4 +1,4 @@
-#include "tools/symbols.h"
+#include "tools/log/symbols.h"
 
 #include <cxxabi.h>
 #include <elfutils/libdwfl.h>

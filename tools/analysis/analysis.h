@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/record/event.h"
-#include "tools/log_set.h"
-#include "tools/savings.h"
-#include "tools/stacks.h"
+#include "tools/analysis/savings.h"
+#include "tools/log/log_set.h"
+#include "tools/log/stacks.h"
 
 namespace xlog::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/log_set.h"
+#include "tools/log/log_set.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/size_text.h"
+#include "tools/log/row_format.h"
 
 namespace xlog::tools {
 
@@ -22,10 +23,12 @@ bool is_log_name(const std::string& name) { return name.ends_with(".csv") && !na
 
 // Begins like one: a folder may hold other people's CSV files.
 bool is_log(const fs::path& path) {
+  constexpr size_t kLongest = 1 << 16;
   std::ifstream in(path);
-  std::string first;
-  std::getline(in, first);
-  return first.starts_with("thread,time,action,");
+  std::string first(kLongest, '\0');
+  in.read(first.data(), static_cast<std::streamsize>(first.size()));
+  size_t end = first.find('\n');
+  return end != first.npos && RowFormat(std::string_view(first).substr(0, end)).good();
 }
 
 void read_run_info(ProcessLog& log) {
@@ -73,6 +76,8 @@ void add_file(const std::string& csv, std::vector<ProcessLog>& logs) {
   ProcessLog log;
   log.csv = csv;
   log.stem = csv.substr(0, csv.size() - (csv.ends_with(".csv") ? 4 : 0));
+  size_t device = log.stem.rfind(".dev");
+  log.device = device != log.stem.npos ? parse_decimal(log.stem.substr(device + 4)).value_or(0) : 0;
   read_run_info(log);
   logs.push_back(std::move(log));
 }

@@ -1,4 +1,4 @@
-#include "tools/launch.h"
+#include "tools/command/launch.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include <iostream>
 
 #include "runtime/base/options.h"
-#include "tools/format.h"
-#include "tools/report.h"
+#include "tools/report/format.h"
+#include "tools/report/report.h"
 
 namespace xlog::tools {
 

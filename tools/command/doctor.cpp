@@ -1,4 +1,4 @@
-#include "tools/doctor.h"
+#include "tools/command/doctor.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/launch.h"
+#include "tools/command/launch.h"
 
 namespace xlog::tools {
 
