@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(its_log_and_its_budget_come_from_the_options) {
   std::vector<std::string> problems;
   xlog::tools::Report report = xlog::tools::analyse(xlog::tools::find_logs({folder.path()}, problems), {.resolve = false});
   BOOST_TEST(report.contradiction_count == 0);
-  BOOST_REQUIRE(report.ended.size() == 1);
-  BOOST_TEST(report.ended[0]);
+  BOOST_REQUIRE(report.processes.size() == 1);
+  BOOST_TEST(report.processes[0].ended);
   BOOST_TEST(count(rows, "action", "exit") == 1);
   Outcome refused = run({program("stack/two_streams")}, {{"XLOG_BUDGET", "512K"}});
   BOOST_TEST(refused.status == 1);

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(every_call_has_its_row_and_pointers_alternate) {
   size_t looks = count(rows, "action", "driver_used");
   BOOST_TEST(looks >= 1);
   BOOST_TEST(report.rows == 64001 + looks);  // and the end mark
-  BOOST_TEST(report.thread_names.begin()->second == "wo,rk\"er");
+  BOOST_TEST(report.threads.front().name == "wo,rk\"er");
   BOOST_TEST(rows.size() == 64001 + looks);
   for (size_t i = 0; i < rows.size(); ++i) {
     BOOST_REQUIRE(rows[i]["seq"] == std::to_string(i + 1));
@@ -85,7 +85,7 @@ BOOST_DATA_TEST_CASE(whole_after_any_end, data::make({"return", "exit", "_exit",
   BOOST_TEST(report.contradiction_count == 0);
   BOOST_TEST(report.gpus.at(0).allocations == 10003);
   bool orderly = std::string(how) == "return" || std::string(how) == "exit";
-  BOOST_TEST(report.ended.at(0) == orderly);
+  BOOST_TEST(report.processes.at(0).ended == orderly);
   auto rows = rows_of(log_in(folder));
   size_t frees = 10001 + (orderly ? 2 : 0);  // the static object's and the handler's come with exit
   BOOST_TEST(count(rows, "action", "deallocate") == frees);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(freed_at_exit_is_told_apart) {
   run_with_library({program("shutdown"), "return"}, {{"XLOG_LOG", folder / "x.csv"}});
   auto report = report_of(log_in(folder), true);
   uint64_t at_exit = 0;
-  for (const auto& [where, group] : report.gpus.at(0).stacks) {
+  for (const auto& group : report.gpus.at(0).by(xlog::tools::By::stack)) {
     at_exit += group.freed_at_exit;
   }
   BOOST_TEST(at_exit == 3000);

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(golden_text) { compare("training.txt", report_text(golden_r
 BOOST_AUTO_TEST_CASE(golden_text_with_all_frames) {
   compare("training.all-frames.txt", report_text(golden_report(), {.all_frames = true}));
 }
-BOOST_AUTO_TEST_CASE(golden_json) { compare("training.json", report_json(golden_report())); }
+BOOST_AUTO_TEST_CASE(golden_json) { compare("training.json", report_json(golden_report(), {})); }
 BOOST_AUTO_TEST_CASE(golden_summary) {
   compare("training.summary.txt",
           summary_text(golden_report(), "the program was killed by signal 9 (Killed)", 2'000'000'000, "xlog.train.1"));

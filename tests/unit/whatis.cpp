@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/process.h"
+#include "tools/analysis/moment.h"
 #include "tools/command/whatis.h"
 
 using namespace xlog;

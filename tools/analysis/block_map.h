@@ -1,8 +1,11 @@
 // Live blocks by address: an open-addressing table, since a report looks up every row of a log in it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
+
+#include "tools/analysis/groups.h"
 
 namespace xlog::tools {
 
@@ -10,15 +13,14 @@ struct LiveBlock {
   uint64_t ptr = 0;  // 0: an empty place
   uint64_t bytes = 0;
   uint64_t generation = 0;
-  uint64_t stack = 0;
   uint64_t time = 0;
-  uint64_t thread = 0;
-  uint32_t gpu = 0;
-  uint32_t kind = 0;
-  uint32_t tag = 0;         // 0: none
-  uint32_t query = 0;       // 0: none
   uint64_t stands_for = 0;  // bytes and blocks, of a sample; else its own and one
-  uint64_t blocks = 1;
+  uint64_t taken = 0;       // as the driver rounds it
+  uint64_t order = 0;       // of the allocations of its thread
+  uint32_t blocks = 1;
+  uint32_t gpu = 0;
+  std::array<uint32_t, kDimensions> numbers{};  // of its groups
+  bool has_address = false;
 };
 
 class BlockMap {

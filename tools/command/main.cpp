@@ -54,7 +54,7 @@ int report_command(const std::vector<std::string>& names, bool json, bool verify
               << report.unfinished_rows << " unfinished, " << report.lost << " lost, live at the end " << live << " bytes\n";
     return report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? 0 : 1;
   }
-  std::cout << (json ? report_json(report) : report_text(report, style)) << std::flush;
+  std::cout << (json ? report_json(report, style) : report_text(report, style)) << std::flush;
   return report.problems.size() == report.logs.size() || !problems.empty() ? 2 : 0;
 }
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <map>
 
+#include "tools/analysis/moment.h"
+#include "tools/analysis/taken.h"
 #include "tools/log/log_source.h"
 #include "tools/report/format.h"
 
@@ -34,13 +35,7 @@ struct BlockSeen {
 };
 
 // Handles of arrays and of physical memory are no device addresses: the latter is at one where it is mapped.
-bool has_address(std::string_view kind) { return kind != "array" && kind != "vmm" && kind != "graph" && kind != "host"; }
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
+bool is_addressed(std::string_view kind) { return has_address(kind) || kind == "import"; }
 
 class Search {
  public:
@@ -77,7 +72,7 @@ class Search {
 
   std::string text() const {
     std::string out =
-        hex(query_.address) + " in " + (log_.program.empty() ? log_.csv : log_.program + " (pid " + std::to_string(log_.pid) + ")");
+        hex_text(query_.address) + " in " + (log_.program.empty() ? log_.csv : log_.program + " (pid " + std::to_string(log_.pid) + ")");
     const BlockSeen* now = holder();
     out += now != nullptr ? ":\n" + describe(*now, true) : past_.empty() ? ": in no block of this log\n" : ": free now\n";
     for (size_t i = 0; i < std::min(past_.size(), kPastShown); ++i) {
@@ -99,7 +94,7 @@ class Search {
       return;
     }
     if (event.action == action::allocate || event.action == action::live || event.action == action::map) {
-      bool addressed = event.action == action::map || has_address(event.kind);
+      bool addressed = event.action == action::map || is_addressed(event.kind);
       if (addressed && event.bytes != kNone && event.bytes != 0) {
         BlockSeen& block = live_[event.ptr];
         if (block.holds(query_.address)) {  // its end was not seen
@@ -148,15 +143,15 @@ class Search {
 
   std::string name(const BlockSeen& block) const {
     std::string gpu = block.device != kNone ? " on GPU " + std::to_string(block.device) : "";
-    return hex(block.ptr) + ", " + size_text(block.bytes) + " (" + count_text(block.bytes) + " bytes, " + block.kind + ")" + gpu;
+    return hex_text(block.ptr) + ", " + size_text(block.bytes) + " (" + count_text(block.bytes) + " bytes, " + block.kind + ")" + gpu;
   }
 
-  std::string frames(uint64_t stack) const { return stack_text(stacks_.find(stack), log_, {.all_frames = query_.all_frames}, "      "); }
+  std::string frames(uint64_t stack) const { return stack_text(stacks_.find(stack), log_, query_.all_frames, 3, "      "); }
 
   std::string describe(const BlockSeen& block, bool live) const {
     uint64_t offset = query_.address - block.ptr;
-    std::string out =
-        std::string("  ") + (live ? "live" : "was") + ": offset " + count_text(offset) + " (" + hex(offset) + ") of " + name(block) + '\n';
+    std::string out = std::string("  ") + (live ? "live" : "was") + ": offset " + count_text(offset) + " (" + hex_text(offset) + ") of " +
+                      name(block) + '\n';
     out += std::string("    ") + (block.kind.starts_with("mapped") ? "mapped " : "allocated ") + since(block.made) + ", thread " +
            std::to_string(block.thread) + ", by\n" + frames(block.stack);
     if (!live && block.ended == 0) {
@@ -210,22 +205,6 @@ std::optional<uint64_t> parse_address(const std::string& text) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
   bool whole = error == std::errc() && end == digits.data() + digits.size() && !digits.empty();
   return whole ? std::optional(value) : std::nullopt;
-}
-
-std::optional<uint64_t> parse_moment(const std::string& text, uint64_t first_time) {
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(end, text.data() + text.size());
-  if (error != std::errc() || !std::isfinite(number) || number < 0) {
-    return std::nullopt;
-  }
-  if (unit.empty()) {
-    uint64_t exact = 0;
-    auto [rest, wrong] = std::from_chars(text.data(), text.data() + text.size(), exact);
-    return wrong == std::errc() && rest == text.data() + text.size() ? std::optional(exact) : std::nullopt;
-  }
-  double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3 : unit == "ns" ? 1 : 0;
-  return scale != 0 ? std::optional(first_time + static_cast<uint64_t>(number * scale)) : std::nullopt;
 }
 
 WhatisAnswer what_is(const WhatisQuery& query, const std::vector<ProcessLog>& logs, bool resolve) {

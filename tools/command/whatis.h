@@ -5,23 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/format.h"
 #include "tools/report/report.h"
+#include "tools/report/stack_text.h"
 
 namespace xlog::tools {
 
 struct WhatisQuery {
   uint64_t address = 0;
-  // A moment of the log: `12345` ns since the epoch as in the column `time`, `1.5s`, `20ms`, `300us` after the first row.
-  // Empty: the end of the log.
+  // A moment of the log (analysis/moment.h). Empty: the end of the log.
   std::string at;
   bool all_frames = false;
 };
 
 // `0x7f00...` or without the prefix, as tools print them.
 std::optional<uint64_t> parse_address(const std::string& text);
-// Nothing when it cannot be read.
-std::optional<uint64_t> parse_moment(const std::string& text, uint64_t first_time);
-
 // For people. `found`: some log knows a block that holds, or held, the address. `problem`: why a log could not be read.
 struct WhatisAnswer {
   std::string text;

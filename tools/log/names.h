@@ -21,6 +21,7 @@ class Names {
     }
     return last_ = it->second;
   }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] const std::string& name(uint32_t number) const { return names_[number]; }
 
  private:

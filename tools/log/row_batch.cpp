@@ -101,7 +101,8 @@ void RowBatch::add_gap(std::string_view line, const char* behind, const char* re
     ++gaps.back().empty_lines;
     return;
   }
-  gaps.push_back({.before = before, .empty_lines = is_empty ? 1U : 0U, .beside_empty = behind < readable && *behind == '\n', .line = lines});
+  gaps.push_back(
+      {.before = before, .empty_lines = is_empty ? 1U : 0U, .beside_empty = behind < readable && *behind == '\n', .line = lines});
 }
 
 }  // namespace xlog

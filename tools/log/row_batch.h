@@ -13,10 +13,10 @@ namespace xlog {
 
 // What stands between rows.
 struct RowGap {
-  uint32_t before = 0;       // place in `rows` of the row behind it
-  uint32_t empty_lines = 0;  // or, where 0, a line that is no row:
-  bool beside_empty = false; // an empty line follows it
-  uint64_t line = 0;         // in the batch, from 0
+  uint32_t before = 0;        // place in `rows` of the row behind it
+  uint32_t empty_lines = 0;   // or, where 0, a line that is no row:
+  bool beside_empty = false;  // an empty line follows it
+  uint64_t line = 0;          // in the batch, from 0
 };
 
 struct RowBatch {

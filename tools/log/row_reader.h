@@ -15,10 +15,10 @@ namespace xlog {
 class RowReader {
  public:
   struct Settings {
-    ReadAhead* helpers = nullptr;   // must outlive the reader
-    size_t stretch = 256 << 10;     // bytes that are parsed at once
-    size_t stretches_ahead = 4;     // with helpers
-    uint64_t device = 0;            // of all rows, in a file without such a column
+    ReadAhead* helpers = nullptr;  // must outlive the reader
+    size_t stretch = 256 << 10;    // bytes that are parsed at once
+    size_t stretches_ahead = 4;    // with helpers
+    uint64_t device = 0;           // of all rows, in a file without such a column
   };
   explicit RowReader(std::string_view text) : RowReader(text, Settings()) {}
   RowReader(std::string_view text, const Settings& settings);
@@ -67,10 +67,10 @@ class RowReader {
   size_t first_ = 0;                            // of them
   size_t ahead_ = 0;                            // how many
   std::unique_ptr<ReadJob> current_;
-  size_t row_ = 0;         // of the current batch, next
-  size_t gap_at_ = 0;      // of the current batch, next
-  size_t taken_ = 0;       // offset: what is behind is in no batch
-  size_t begun_ = 0;       // offset of the current batch
+  size_t row_ = 0;     // of the current batch, next
+  size_t gap_at_ = 0;  // of the current batch, next
+  size_t taken_ = 0;   // offset: what is behind is in no batch
+  size_t begun_ = 0;   // offset of the current batch
   uint64_t first_line_ = 1;
   uint64_t line_ = 0;
   uint64_t last_time_ = 0;

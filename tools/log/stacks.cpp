@@ -55,6 +55,24 @@ constexpr std::string_view kExitFunctions[] = {"exit",          "__run_exit_hand
 
 }  // namespace
 
+Frame& FrameTable::of(const CsvLine& fields, uint64_t offset) {
+  std::string key;
+  for (size_t i = 2; i < 8 && (i < 5 || fields[2] == kPythonModule); ++i) {
+    key += std::string(fields[i]) + '\n';
+  }
+  auto [it, fresh] = frames_.try_emplace(std::move(key));
+  Frame& frame = it->second;
+  if (fresh || frame.function.empty()) {
+    frame.module = fields[2];
+    frame.build_id = fields[3];
+    frame.offset = offset;
+    frame.function = fields[5];
+    frame.file = fields[6];
+    frame.line = parse_decimal(fields[7]).value_or(0);
+  }
+  return frame;
+}
+
 void StackFile::read(const std::string& path) {
   MappedFile file(path);
   std::string_view text = file.text();
@@ -69,18 +87,7 @@ void StackFile::read(const std::string& path) {
       auto id = parse_decimal(line[0]);
       auto offset = parse_hex(line[4]);
       if (id && offset) {
-        std::string key;
-        for (size_t i = 2; i < 8 && (i < 5 || line[2] == kPythonModule); ++i) {
-          key += std::string(line[i]) + '\n';
-        }
-        Frame& frame = frames_[key];
-        frame.module = line[2];
-        frame.build_id = line[3];
-        frame.offset = *offset;
-        frame.function = line[5];
-        frame.file = line[6];
-        frame.line = parse_decimal(line[7]).value_or(0);
-        stacks_[*id].frames.push_back(&frame);
+        stacks_[*id].frames.push_back(&frames_->of(line, *offset));
       }
     }
     at = end;
@@ -96,7 +103,7 @@ void StackFile::read(const std::string& path) {
 
 uint64_t StackFile::canonical(uint64_t id) const { return id < canonical_.size() && canonical_[id] != kNone ? canonical_[id] : id; }
 
-bool StackFile::needs_names() const {
+bool FrameTable::needs_names() const {
   for (const auto& [key, frame] : frames_) {
     if (!frame.function.empty() && frame.module != kPythonModule) {
       return false;
@@ -105,7 +112,7 @@ bool StackFile::needs_names() const {
   return !frames_.empty();
 }
 
-void StackFile::resolve() {
+void FrameTable::resolve() {
   std::map<std::pair<std::string, std::string>, std::vector<Frame*>> by_module;
   for (auto& [key, frame] : frames_) {
     if (frame.function.empty() && frame.module != "[unknown]" && frame.module != kPythonModule) {

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "tools/log/csv_line.h"
 
 namespace xlog::tools {
 
@@ -22,12 +25,25 @@ struct Stack {
   std::vector<const Frame*> frames;  // innermost first
 };
 
-class StackFile {
+// The frames of a run, each once: two processes' stacks are the same when their frames are.
+class FrameTable {
  public:
-  // Reads `path`; a missing or cut file gives what there is.
-  void read(const std::string& path);
+  // By module, build-id and offset; a Python frame by all it has. `fields`: of NAME.stacks.csv, in its order.
+  Frame& of(const CsvLine& fields, uint64_t offset);
   // Fills functions, files and lines in from the modules on this machine, where the build-id agrees.
   void resolve();
+  [[nodiscard]] bool needs_names() const;
+
+ private:
+  std::unordered_map<std::string, Frame> frames_;
+};
+
+class StackFile {
+ public:
+  explicit StackFile(std::shared_ptr<FrameTable> frames = std::make_shared<FrameTable>()) : frames_(std::move(frames)) {}
+  // Reads `path`; a missing or cut file gives what there is.
+  void read(const std::string& path);
+  void resolve() { frames_->resolve(); }
   // Writes the file anew with the names, so that it can be read elsewhere. Keeps the old one when that fails.
   bool write(const std::string& path) const;
 
@@ -35,10 +51,10 @@ class StackFile {
   // The lowest number of the same stack: a library that was unloaded in between gives it another.
   [[nodiscard]] uint64_t canonical(uint64_t id) const;
   [[nodiscard]] size_t size() const { return stacks_.size(); }
-  [[nodiscard]] bool needs_names() const;
+  [[nodiscard]] bool needs_names() const { return frames_->needs_names(); }
 
  private:
-  std::unordered_map<std::string, Frame> frames_;  // by module, build-id and offset; a Python frame by all it has
+  std::shared_ptr<FrameTable> frames_;
   std::map<uint64_t, Stack> stacks_;
   std::vector<uint64_t> canonical_;  // by number
 };

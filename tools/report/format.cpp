@@ -43,6 +43,12 @@ std::string share_text(uint64_t part, uint64_t whole) {
   return out;
 }
 
+std::string hex_text(uint64_t value) {
+  char out[24];
+  std::snprintf(out, sizeof out, "0x%lx", value);
+  return out;
+}
+
 std::string plural(uint64_t n, const char* word) { return count_text(n) + ' ' + word + (n == 1 ? "" : "s"); }
 
 }  // namespace xlog::tools

@@ -1,9 +1,12 @@
 // A Report as text for people, as JSON for machines, and as the few lines that `xlog run` ends with.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/analysis/analysis.h"
+#include "tools/analysis/suppressions.h"
 
 namespace xlog::tools {
 
@@ -11,17 +14,24 @@ struct ReportStyle {
   bool all_frames = false;
   size_t top = 5;     // stacks a section
   size_t frames = 3;  // shown of each
+  Suppressions suppressions = {};
 };
 
 std::string report_text(const Report& report, const ReportStyle& style);
-std::string report_json(const Report& report);
+// The schema: tools/report/report.schema.json.
+std::string report_json(const Report& report, const ReportStyle& style);
 // At most 12 lines, each beginning "xlog: ". `ending` says how the program ended; empty when it exited with 0.
 std::string summary_text(const Report& report, const std::string& ending, uint64_t wall_ns, const std::string& where);
 
-// The frames of a stack, a line each; nullptr: there is none.
-std::string stack_text(const Stack* stack, const ProcessLog& log, const ReportStyle& style, const std::string& indent);
-// What holds a stack's memory, in one line: the cache it belongs to, or its first visible frame.
-std::string holder_name(const Report& report, const StackKey& where);
+// What is live at the end of what was read: for a report whose rows end at a moment.
+std::string live_text(const Report& report, const ReportStyle& style, const std::string& moment);
+
+// What memory can be told apart by, beside the dimensions of the analysis.
+enum class Split : uint8_t { stack, thread, stream, kind, tag, query, process, device, library };
+std::optional<Split> parse_split(const std::string& name);
+std::string split_text(const Report& report, const ReportStyle& style, Split split);
+std::string split_json(const Report& report, Split split);
+
 // The sentence that the report begins with.
 std::string verdict(const Report& report);
 

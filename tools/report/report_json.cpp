@@ -1,5 +1,4 @@
-#include <nlohmann/json.hpp>
-
+#include "tools/report/json_parts.h"
 #include "tools/report/report.h"
 
 namespace xlog::tools {
@@ -8,44 +7,7 @@ using nlohmann::json;
 
 namespace {
 
-// Text from a log need not be UTF-8.
-constexpr auto kReplace = json::error_handler_t::replace;
-
-json stack_json(const Report& report, const StackKey& where) {
-  json out;
-  out["process"] = report.logs[where.process].pid;
-  const Stack* stack = report.stacks[where.process].find(where.stack);
-  if (stack == nullptr) {
-    return out;
-  }
-  out["stack_id"] = where.stack;
-  std::string cache = cache_of(*stack, report.logs[where.process].environment);
-  if (!cache.empty()) {
-    out["cache"] = cache;
-  }
-  for (const Frame* frame : stack->frames) {
-    json each = {{"module", frame->module}, {"build_id", frame->build_id}, {"offset", frame->offset}};
-    if (!frame->function.empty()) {
-      each["function"] = frame->function;
-    }
-    if (!frame->file.empty()) {
-      each["file"] = frame->file;
-      each["line"] = frame->line;
-    }
-    out["frames"].push_back(std::move(each));
-  }
-  return out;
-}
-
-json holders_json(const Report& report, const std::vector<Holder>& holders) {
-  json list = json::array();
-  for (const Holder& each : holders) {
-    list.push_back({{"bytes", each.bytes}, {"blocks", each.blocks}, {"stack", stack_json(report, each.where)}});
-  }
-  return list;
-}
-
-json gpu_json(const Report& report, const GpuReport& gpu) {
+json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& style) {
   constexpr size_t kTop = 50;
   json out = {{"ordinal", gpu.is_gpu() ? json(gpu.ordinal) : json()},
               {"memory", gpu.is_gpu() ? "gpu" : gpu.key},
@@ -60,21 +22,43 @@ json gpu_json(const Report& report, const GpuReport& gpu) {
               {"failed", gpu.failed},
               {"refusals", gpu.refusals}};
   out["limit_bytes"] = gpu.info.limit_bytes != UINT64_MAX ? json(gpu.info.limit_bytes) : json();
-  out["at_peak"] = holders_json(report, largest(gpu.stacks, &Group::at_peak, &Group::blocks_at_peak, kTop));
-  out["never_freed"] = holders_json(report, largest(gpu.stacks, &Group::live, &Group::live_blocks, kTop));
-  out["freed_only_at_exit"] = holders_json(report, largest(gpu.stacks, &Group::freed_at_exit, &Group::freed_at_exit_blocks, kTop));
+  out["at_peak"] = holders_json(report, largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, kTop));
+  Groups unsuppressed = gpu.by(By::stack);
+  uint64_t suppressed = 0;
+  for (size_t i = 0; i < unsuppressed.size(); ++i) {
+    if (unsuppressed[i].live_blocks != 0 && style.suppressions.match(report.stack(static_cast<uint32_t>(i)))) {
+      suppressed += unsuppressed[i].live;
+      unsuppressed[i] = {};
+    }
+  }
+  out["never_freed"] = holders_json(report, largest(unsuppressed, &Group::live, &Group::live_blocks, kTop));
+  out["suppressed_bytes"] = suppressed;
+  out["freed_only_at_exit"] = holders_json(report, largest(gpu.by(By::stack), &Group::freed_at_exit, &Group::freed_at_exit_blocks, kTop));
   out["refused"] = json::array();
   for (const Refusal& each : gpu.refused) {
     json refusal = {{"time_ns", each.time}, {"live_bytes", each.live}, {"result", each.result}, {"message", each.message}};
     refusal["requested_bytes"] = each.requested != kNone ? json(each.requested) : json();
-    refusal["stack"] = stack_json(report, {each.process, each.stack});
+    refusal["api"] = each.api;
+    refusal["stack"] = stack_json(report, each.place);
     refusal["in_use"] = holders_json(report, each.holders);
+    refusal["holes"] = holes_json(each.holes);
     out["refused"].push_back(std::move(refusal));
   }
-  for (auto [what, groups] : {std::pair("kinds", &gpu.kinds), std::pair("tags", &gpu.tags), std::pair("queries", &gpu.queries)}) {
-    for (const auto& [name, group] : *groups) {
-      out[what][name] = {{"allocations", group.allocations}, {"bytes", group.bytes}, {"at_peak", group.at_peak}, {"live", group.live}};
+  for (auto [what, by] :
+       {std::pair("kinds", By::kind), std::pair("tags", By::tag), std::pair("queries", By::query), std::pair("streams", By::stream)}) {
+    const Groups& groups = gpu.by(by);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      bool unnamed = i == 0 && (by == By::tag || by == By::query);
+      if (groups[i].allocations + groups[i].live != 0 && !unnamed) {
+        out[what][label(report, by, i)] = group_json(groups[i]);
+      }
     }
+  }
+  out["peak_taken_bytes"] = gpu.peak_taken;
+  out["holes_at_the_end"] = holes_json(gpu.holes);
+  out["growing"] = json::array();
+  for (const Growth& each : gpu.growing) {
+    out["growing"].push_back({{"from_bytes", each.from}, {"to_bytes", each.to}, {"stack", stack_json(report, each.place)}});
   }
   if (gpu.looks != 0) {
     out["driver_used"] = {{"looks", gpu.looks},
@@ -85,21 +69,22 @@ json gpu_json(const Report& report, const GpuReport& gpu) {
                           {"default_pool_idle_bytes", gpu.most_look.pool_idle}};
   }
   out["threads"] = json::array();
-  for (const auto& [key, group] : gpu.threads) {
-    auto name = report.thread_names.find(key);
-    out["threads"].push_back({{"process", report.logs[key.first].pid},
-                              {"thread", key.second},
-                              {"name", name != report.thread_names.end() ? name->second : ""},
-                              {"allocations", group.allocations},
-                              {"at_peak", group.at_peak},
-                              {"live", group.live}});
+  for (size_t i = 0; i < gpu.by(By::thread).size(); ++i) {
+    const Group& group = gpu.by(By::thread)[i];
+    if (group.allocations + group.live != 0) {
+      json each = group_json(group);
+      each["process"] = report.logs[report.threads[i].process].pid;
+      each["thread"] = report.threads[i].thread;
+      each["name"] = report.threads[i].name;
+      out["threads"].push_back(std::move(each));
+    }
   }
   return out;
 }
 
 }  // namespace
 
-std::string report_json(const Report& report) {
+std::string report_json(const Report& report, const ReportStyle& style) {
   json out = {{"format", kFormatVersion},
               {"verdict", verdict(report)},
               {"rows", report.rows},
@@ -118,32 +103,37 @@ std::string report_json(const Report& report) {
               {"calls", report.calls},
               {"call_ns", report.call_ns},
               {"problems", report.problems},
+              {"notes", report.notes},
               {"contradictions", report.contradiction_count}};
   out["findings"] = json::array();
   for (const GuardFinding& each : report.findings) {
     out["findings"].push_back({{"text", each.text},
                                {"found_by", each.found_by},
                                {"time_ns", each.time},
-                               {"process", each.where.process},
-                               {"stack", each.where.stack}});
+                               {"process", report.logs[each.process].pid},
+                               {"stack", stack_json(report, each.place)}});
   }
   out["processes"] = json::array();
   for (size_t i = 0; i < report.logs.size(); ++i) {
     const ProcessLog& log = report.logs[i];
-    bool ended = report.ended[i];
-    bool cut = report.cut[i];
+    const ProcessReport& process = report.processes[i];
     out["processes"].push_back({{"log", log.csv},
                                 {"pid", log.pid},
                                 {"parent", log.parent},
                                 {"program", log.program},
                                 {"arguments", log.arguments},
                                 {"host", log.host},
-                                {"end_mark", ended},
-                                {"cut", cut}});
+                                {"rows", process.rows},
+                                {"allocations", process.allocations},
+                                {"peak_bytes", process.peak},
+                                {"live_bytes", process.live},
+                                {"refusals", process.refusals},
+                                {"end_mark", process.ended},
+                                {"cut", process.cut}});
   }
   out["gpus"] = json::array();
   for (const GpuReport& gpu : report.gpus) {
-    out["gpus"].push_back(gpu_json(report, gpu));
+    out["gpus"].push_back(gpu_json(report, gpu, style));
   }
   auto savings = [](const Saving& saving) {
     json all = {{"spent_ns", saving.spent}};
@@ -154,22 +144,29 @@ std::string report_json(const Report& report) {
   };
   out["savings_estimate"] = savings(report.saving);
   out["savings_estimate"]["stacks"] = json::array();
-  std::vector<std::pair<StackKey, Saving>> stacks(report.savings.begin(), report.savings.end());
-  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) {
-    return a.second.spent != b.second.spent ? a.second.spent > b.second.spent : a.first < b.first;
-  });
-  for (const auto& [where, saving] : stacks) {
-    json each = savings(saving);
-    each["stack"] = stack_json(report, where);
-    out["savings_estimate"]["stacks"].push_back(std::move(each));
+  for (size_t i = 0; i < report.savings.size(); ++i) {
+    if (report.savings[i].spent != 0) {
+      json each = savings(report.savings[i]);
+      each["stack"] = stack_json(report, static_cast<uint32_t>(i));
+      out["savings_estimate"]["stacks"].push_back(std::move(each));
+    }
   }
   out["sizes"] = json::array();
   for (size_t i = 0; i < report.sizes.size(); ++i) {
-    if (report.sizes[i] != 0) {
-      out["sizes"].push_back({{"below_log2", i}, {"allocations", report.sizes[i]}});
+    const SizeClass& each = report.sizes[i];
+    if (each.allocations != 0) {
+      out["sizes"].push_back({{"below_log2", i}, {"allocations", each.allocations}, {"bytes", each.bytes}, {"taken_bytes", each.taken}});
     }
   }
-  return out.dump(2, ' ', false, kReplace) + '\n';
+  out["lifetimes"] = json::array();
+  for (size_t i = 0; i < report.lifetimes.size(); ++i) {
+    const LifetimeClass& each = report.lifetimes[i];
+    if (each.blocks != 0) {
+      bool last = i + 1 == report.lifetimes.size();
+      out["lifetimes"].push_back({{"below_log10_ns", last ? json() : json(i)}, {"blocks", each.blocks}, {"bytes", each.bytes}});
+    }
+  }
+  return dump(out);
 }
 
 }  // namespace xlog::tools

@@ -1,0 +1,200 @@
+#include "tools/analysis/analyser.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace xlog::tools {
+
+namespace {
+
+// 0 where the word is missing.
+uint64_t number_after(std::string_view text, std::string_view word) {
+  size_t at = text.find(word);
+  uint64_t value = 0;
+  if (at != text.npos) {
+    std::from_chars(text.data() + at + word.size(), text.data() + text.size(), value);
+  }
+  return value;
+}
+
+}  // namespace
+
+Analyser::Analyser(Report& report, const AnalysisOptions& options)
+    : report_(report),
+      options_(options),
+      processes_(report.logs.size()),
+      places_(report),
+      threads_(report.logs.size()),
+      streams_(report.logs.size()),
+      check_(report) {
+  report_.processes.resize(report.logs.size());
+}
+
+void Analyser::run() {
+  constexpr uint64_t kTellEvery = 1 << 16;
+  LogMerge logs(report_.logs, report_.problems);
+  report_.span = logs.span();
+  if (options_.snapshots != 0) {
+    next_snapshot_ = report_.span.first + report_.span.length() / options_.snapshots;
+  }
+  size_t process = 0;
+  uint64_t rows = 0;
+  for (const Event* event = logs.next(process); event != nullptr; event = logs.next(process)) {
+    if (event->time <= options_.until) {
+      take(process, *event);
+    }
+    if (++rows % kTellEvery == 0 && options_.progress) {
+      logs.tell(options_.progress);
+    }
+  }
+  finish(logs);
+}
+
+void Analyser::take(size_t process, const Event& event) {
+  if (event.action == action::lost) {
+    report_.lost += event.bytes != kNone ? event.bytes : 0;
+    return;
+  }
+  ++report_.rows;
+  ++report_.processes[process].rows;
+  if (report_.first_time == 0 || event.time < report_.first_time) {
+    report_.first_time = event.time;
+  }
+  report_.last_time = std::max(report_.last_time, event.time);
+  check_.follow_seq(process, event);
+  if (event.time >= next_snapshot_) {
+    take_snapshots(event.time);
+  }
+  bool begins = event.action == action::allocate || event.action == action::live;
+  bool ends = event.action == action::deallocate || event.action == action::context_destroyed || event.action == action::ended_unseen;
+  if (!begins && !ends && event.action != action::reap_pending) {
+    take_mark(process, event);
+    return;
+  }
+  if (processes_[process].off_since != 0) {
+    return;  // of another thread, on its way when the log went off
+  }
+  if (event.elapsed_ns != kNone) {
+    ++report_.calls;
+    report_.call_ns += event.elapsed_ns;
+    StackTime& time = at(report_.time, places_.of(process, event.stack_id));
+    ++time.calls;
+    time.ns += event.elapsed_ns;
+  }
+  if (begins) {
+    allocate(process, event);
+  } else if (ends) {
+    end(process, event);
+  }
+}
+
+// Rows that are no call's.
+void Analyser::take_mark(size_t process, const Event& event) {
+  Process& own = processes_[process];
+  if (event.action == action::log_on || event.action == action::log_off) {
+    switch_log(process, event);
+  } else if (event.action == action::exit) {
+    report_.processes[process].ended = true;
+    report_.off_ns += own.off_since != 0 ? event.time - own.off_since : 0;
+    own.exit_begun = true;
+  } else if (event.action == action::left_out) {
+    report_.left_out += number_after(event.message, "allocations ");
+    report_.left_out_bytes += event.bytes != kNone ? event.bytes : 0;
+  } else if (event.action == action::driver_used) {
+    look(process, event);
+  } else if (event.action == action::finding) {
+    report_.findings.push_back(
+        {std::string(event.message), std::string(event.api), event.time, process, places_.of(process, event.stack_id)});
+  } else if (event.action == action::unhooked) {
+    if (std::find(report_.unhooked.begin(), report_.unhooked.end(), event.message) == report_.unhooked.end()) {
+      report_.unhooked.emplace_back(event.message);
+    }
+  }
+}
+
+// What is live is told anew when the log comes on.
+void Analyser::switch_log(size_t process, const Event& event) {
+  Process& own = processes_[process];
+  own.blocks.each([&](const LiveBlock& block) { release(process, block, false); });
+  own.blocks = BlockMap();
+  own.unseen.clear();
+  own.switched = true;
+  own.is_simple = false;
+  if (event.action == action::log_off) {
+    own.off_since = event.time;
+  } else {
+    report_.off_ns += own.off_since != 0 ? event.time - own.off_since : 0;
+    own.off_since = 0;
+  }
+  ++report_.switches;
+}
+
+// What the driver had in use beside the blocks; the first look, and the one at its highest.
+void Analyser::look(size_t process, const Event& event) {
+  GpuReport* owner = gpu(process, event);
+  if (owner == nullptr || event.bytes == kNone || event.live_bytes == kNone) {
+    return;
+  }
+  // Of all processes of the run; where rows are left out, what this one counted.
+  const ProcessLog& log = report_.logs[process];
+  DriverLook seen{event.bytes, log.sample + log.least != 0 ? event.live_bytes : owner->live, 0};
+  uint64_t reserved = number_after(event.message, "reserved ");
+  uint64_t used = number_after(event.message, "used ");
+  seen.pool_idle = reserved > used ? reserved - used : 0;
+  if (owner->looks++ == 0) {
+    owner->first_look = seen;
+  }
+  if (seen.used >= owner->most_look.used) {
+    owner->most_look = seen;
+  }
+}
+
+// GPUs are told apart by UUID: two processes may number them differently.
+GpuReport* Analyser::gpu(size_t process, const Event& event) {
+  constexpr uint64_t kMostOrdinal = 4096;
+  uint64_t ordinal = event.device;
+  if (ordinal == kNone && (event.kind == "host" || event.kind == "import")) {
+    return outside(event.kind);
+  }
+  if (ordinal == kNone || ordinal > kMostOrdinal) {
+    return nullptr;
+  }
+  auto& known = processes_[process].gpu_of;
+  if (known.size() <= ordinal) {
+    known.resize(ordinal + 1, -1);
+  }
+  if (known[ordinal] < 0) {
+    known[ordinal] = find_gpu(process, ordinal);
+  }
+  return &report_.gpus[static_cast<size_t>(known[ordinal])];
+}
+
+int Analyser::find_gpu(size_t process, uint64_t ordinal) {
+  const auto& gpus = report_.logs[process].gpus;
+  auto info = gpus.find(ordinal);
+  std::string key = info != gpus.end() && !info->second.uuid.empty() ? info->second.uuid : std::to_string(ordinal);
+  auto found = std::find_if(report_.gpus.begin(), report_.gpus.end(), [&](const GpuReport& g) { return g.key == key; });
+  if (found == report_.gpus.end()) {
+    GpuReport& fresh = report_.gpus.emplace_back();
+    fresh.key = key;
+    fresh.ordinal = ordinal;
+    if (info != gpus.end()) {
+      fresh.info = info->second;
+    }
+    return static_cast<int>(report_.gpus.size() - 1);
+  }
+  return static_cast<int>(found - report_.gpus.begin());
+}
+
+GpuReport* Analyser::outside(std::string_view kind) {
+  auto found = std::find_if(report_.gpus.begin(), report_.gpus.end(), [&](const GpuReport& g) { return g.key == kind; });
+  if (found != report_.gpus.end()) {
+    return &*found;
+  }
+  GpuReport& fresh = report_.gpus.emplace_back();
+  fresh.key = kind;
+  fresh.ordinal = kNone;
+  return &fresh;
+}
+
+}  // namespace xlog::tools

@@ -1,0 +1,92 @@
+// The pass itself: keeps the live blocks, and tells a Report what begins and ends.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+
+#include "tools/analysis/analysis.h"
+#include "tools/analysis/block_map.h"
+#include "tools/analysis/numbering.h"
+#include "tools/analysis/self_check.h"
+
+namespace xlog::tools {
+
+class Analyser {
+ public:
+  Analyser(Report& report, const AnalysisOptions& options);
+  void run();
+
+ private:
+  // What is known of one process.
+  struct Process {
+    BlockMap blocks;
+    std::unordered_map<uint64_t, LiveBlock> unseen;  // replaced at their address: their end must be the next row about it
+    std::vector<int> gpu_of;                         // by its own ordinal: place in Report::gpus
+    std::vector<AddressMap> addresses;               // by place in Report::gpus
+    std::vector<SavingModel> models;                 // the same
+    std::vector<signed char> is_exit;                // by place of a stack: 1 yes, 0 no, -1 not asked
+    uint64_t off_since = 0;                          // its log is off; 0: it is on
+    uint32_t only_thread = UINT32_MAX;               // while it has one
+    bool is_simple = true;                           // one thread, and never switched
+    bool switched = false;                           // its log was off at some time
+    bool exit_begun = false;
+  };
+
+  void take(size_t process, const Event& event);
+  void take_mark(size_t process, const Event& event);
+  void allocate(size_t process, const Event& event);
+  void end(size_t process, const Event& event);
+  void end_unseen(size_t process, const Event& event);
+  void fail(size_t process, const Event& event);
+  void switch_log(size_t process, const Event& event);
+  void look(size_t process, const Event& event);
+  void weigh(size_t process, const Event& event, LiveBlock& block) const;
+  void number(size_t process, const Event& event, LiveBlock& block);
+  uint32_t thread_of(size_t process, const Event& event);
+  void release(size_t process, const LiveBlock& block, bool at_exit);
+  void note_life(size_t process, const LiveBlock& block, const Event& event);
+  void save(uint32_t place, const Saving& saving);
+  bool frees_at_exit(size_t process, uint32_t place);
+  void check_ledger(size_t process, const Event& event, uint64_t live);
+  GpuReport* gpu(size_t process, const Event& event);
+  int find_gpu(size_t process, uint64_t ordinal);
+  GpuReport* outside(std::string_view kind);
+  void take_snapshots(uint64_t time);
+  Holes holes_on(uint32_t gpu) const;
+  void finish(const LogMerge& logs);
+  void find_growth(GpuReport& gpu) const;
+
+  template <class Change>
+  void for_groups(const LiveBlock& block, GpuReport& owner, Change change) {
+    for (size_t i = 0; i < kDimensions; ++i) {
+      Groups& groups = owner.groups[i];
+      if (groups.size() <= block.numbers[i]) {
+        groups.resize(block.numbers[i] + 1);
+      }
+      change(touch(groups[block.numbers[i]], owner.peak_epoch));
+    }
+  }
+  template <class Value>
+  static Value& at(std::vector<Value>& values, size_t i) {
+    if (values.size() <= i) {
+      values.resize(i + 1);
+    }
+    return values[i];
+  }
+
+  Report& report_;
+  const AnalysisOptions& options_;
+  std::vector<Process> processes_;
+  Places places_;
+  ProcessNumbers threads_;
+  ProcessNumbers streams_;
+  Names kinds_;
+  Names tags_;
+  Names queries_;
+  SelfCheck check_;
+  std::vector<uint64_t> thread_allocations_;  // by thread number
+  uint64_t next_snapshot_ = UINT64_MAX;       // its time
+  size_t snapshot_ = 0;
+};
+
+}  // namespace xlog::tools

@@ -1,0 +1,54 @@
+// Sums over blocks that have something in common, on one GPU.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace xlog::tools {
+
+// What blocks may have in common.
+enum class By : uint8_t { stack, thread, stream, kind, tag, query, process };
+inline constexpr size_t kDimensions = 7;
+
+// `at_peak` is what the group held when its GPU was at its highest: taken down lazily, at the first change after each new
+// peak.
+struct Group {
+  uint64_t allocations = 0;
+  uint64_t bytes = 0;  // allocated, all told
+  uint64_t live = 0;
+  uint64_t live_blocks = 0;
+  uint64_t at_peak = 0;
+  uint64_t blocks_at_peak = 0;
+  uint64_t peak_epoch = 0;
+  uint64_t freed_at_exit = 0;
+  uint64_t freed_at_exit_blocks = 0;
+  uint64_t failures = 0;
+  uint64_t temporary = 0;    // freed before the thread that made it made another
+  uint64_t short_lived = 0;  // freed within kShortLife
+};
+inline constexpr uint64_t kShortLife = 1'000'000;  // ns
+
+using Groups = std::vector<Group>;  // by number
+
+// A group's figures at its GPU's peak are those from before its first change after the peak.
+inline Group& touch(Group& group, uint64_t peak_epoch) {
+  if (group.peak_epoch != peak_epoch) {
+    group.at_peak = group.live;
+    group.blocks_at_peak = group.live_blocks;
+    group.peak_epoch = peak_epoch;
+  }
+  return group;
+}
+
+struct Holder {
+  uint32_t place = 0;  // of the stack, in Report::places
+  uint64_t bytes = 0;
+  uint64_t blocks = 0;
+};
+
+// The largest `count` by `bytes`, descending; groups without blocks are left out.
+std::vector<Holder> largest(const Groups& groups, uint64_t Group::*bytes, uint64_t Group::*blocks, size_t count);
+
+}  // namespace xlog::tools
