@@ -33,7 +33,7 @@ HOST     := $(COMMON) -Wno-restrict# g++ 12 warns of std::string itself (GCC bug
 RUNTIME_SRC := $(wildcard runtime/base/*.cpp runtime/record/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp runtime/*.cpp runtime/library/*.cpp)
 RUNTIME_SRC := $(filter-out runtime/base/backtrace_$(if $(filter none,$(UNWIND)),libunwind,none).cpp,$(RUNTIME_SRC))
 SHIM_SRC    := $(wildcard shim/*.cpp shim/*.S)
-TOOL_SRC    := $(wildcard tools/*/*.cpp)
+TOOL_SRC    := $(wildcard tools/*/*.cpp) tools/report/page.S
 SIM_SRC     := $(wildcard tests/sim/*.cpp)
 UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
@@ -119,6 +119,16 @@ $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
 	  -Wl,-Bsymbolic,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(SAN)
+
+# The page of `xlog report --html`: libraries from the package registry, fetched here and bundled. Without npm, or without a
+# network, the command is built without it.
+WEB := tools/report/web
+build/web/page.html: $(wildcard $(WEB)/*) build/packages.ok
+	$(call say,BUNDLE,$@)
+	$(Q)rm -rf build/web && mkdir -p build/web && cp $(WEB)/* build/web/
+	$(Q)cd build/web && if npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log; then node bundle.mjs page.tmp && mv page.tmp page.html; \
+	  else echo "xlog: xlog report --html is left out: its libraries could not be fetched (npm)" >&2; : > page.html; fi
+$(B)/obj/tools/report/page.S.o: build/web/page.html
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
@@ -250,6 +260,9 @@ format:  ## clang-format everything
 install: all  ## into PREFIX (default /usr/local)
 	install -D -m 755 $(B)/libxlog.so $(DESTDIR)$(PREFIX)/lib/libxlog.so
 	install -D -m 755 $(B)/xlog $(DESTDIR)$(PREFIX)/bin/xlog
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(B)/xlog help --man > $(DESTDIR)$(PREFIX)/share/man/man1/xlog.1
+	$(B)/xlog completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/xlog
 	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
 	install -D -m 644 shim/xlog_preload.h $(DESTDIR)$(PREFIX)/include/xlog_preload.h
 	for header in $$(find runtime -name '*.h' -o -name '*.def'); do install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/xlog/$$header; done

@@ -108,8 +108,9 @@ void Analyser::number(size_t process, const Event& event, LiveBlock& block) {
   auto& numbers = block.numbers;
   numbers[static_cast<size_t>(By::stack)] = places_.of(process, event.stack_id);
   numbers[static_cast<size_t>(By::thread)] = thread_of(process, event);
-  numbers[static_cast<size_t>(By::stream)] =
-      streams_.of(process, event.stream, [&](uint32_t) { report_.streams.push_back({process, event.stream}); });
+  numbers[static_cast<size_t>(By::stream)] = streams_.of(process, event.stream, [&](uint32_t) {
+    report_.streams.push_back({process, event.stream});
+  });
   numbers[static_cast<size_t>(By::kind)] = kinds_.number(event.kind);
   numbers[static_cast<size_t>(By::tag)] = tags_.number(event.tag);
   numbers[static_cast<size_t>(By::query)] = queries_.number(event.query_id);

@@ -99,6 +99,7 @@ void Analyser::finish(const LogMerge& logs) {
       report_.notes.push_back(report_.logs[i].csv + ':' + std::to_string(line) + ": not a row of this log");
     }
     process.cut = reader.cut();
+    process.ended = process.ended || reader.format().dialect() != Dialect::xlog;  // RMM's logs have no end mark
     // Killed, a process may have had threads that were counted in live_bytes and had no row yet.
     bool exact = report_.logs.size() == 1 && processes_[i].is_simple && process.ended;
     check_.finish(i, reader.unfinished_rows() != 0 || options_.until != UINT64_MAX, exact);

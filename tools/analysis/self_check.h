@@ -30,7 +30,8 @@ class SelfCheck {
   // The ledger of a row: `live` is what the rows add up to.
   void follow_live(const Event& event, uint64_t live) {
     if (event.live_bytes != kNone && event.live_bytes != live && wrong_live_.size() < kMost) {
-      wrong_live_.emplace_back(event.seq, "live_bytes " + std::to_string(event.live_bytes) + ", the rows add up to " + std::to_string(live));
+      wrong_live_.emplace_back(event.seq,
+                               "live_bytes " + std::to_string(event.live_bytes) + ", the rows add up to " + std::to_string(live));
     }
   }
   // At the end of a log. `has_gaps`: places stand for the missing rows. `exact_live`: the ledger of each row had to be exact.

@@ -15,7 +15,9 @@ void Timeline::go_to(const TimeSpan& span, uint64_t time) {
     highest_[i] = std::max(highest_[i], last_);
   }
   step_ = step;
-  auto at = [&](size_t n) { return span.first + static_cast<uint64_t>((static_cast<unsigned __int128>(n) * length + kSteps - 1) / kSteps); };
+  auto at = [&](size_t n) {
+    return span.first + static_cast<uint64_t>((static_cast<unsigned __int128>(n) * length + kSteps - 1) / kSteps);
+  };
   begin_ = step == 0 ? 0 : at(step);
   end_ = step + 1 == kSteps ? UINT64_MAX : at(step + 1);
 }

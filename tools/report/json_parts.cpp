@@ -44,14 +44,10 @@ json holders_json(const Report& report, const std::vector<Holder>& holders) {
 }
 
 json group_json(const Group& group) {
-  return {{"allocations", group.allocations},
-          {"bytes", group.bytes},
-          {"at_peak", group.at_peak},
-          {"live", group.live},
-          {"live_blocks", group.live_blocks},
-          {"freed_only_at_exit", group.freed_at_exit},
-          {"failures", group.failures},
-          {"temporary", group.temporary},
+  return {{"allocations", group.allocations}, {"bytes", group.bytes},
+          {"at_peak", group.at_peak},         {"live", group.live},
+          {"live_blocks", group.live_blocks}, {"freed_only_at_exit", group.freed_at_exit},
+          {"failures", group.failures},       {"temporary", group.temporary},
           {"short_lived", group.short_lived}};
 }
 

@@ -82,7 +82,9 @@ std::string split_json(const Report& report, Split split) {
       each["name"] = name;
       groups.push_back(std::move(each));
     }
-    out["gpus"].push_back({{"memory", gpu.is_gpu() ? "gpu" : gpu.key}, {"ordinal", gpu.is_gpu() ? nlohmann::json(gpu.ordinal) : nlohmann::json()}, {"groups", groups}});
+    out["gpus"].push_back({{"memory", gpu.is_gpu() ? "gpu" : gpu.key},
+                           {"ordinal", gpu.is_gpu() ? nlohmann::json(gpu.ordinal) : nlohmann::json()},
+                           {"groups", groups}});
   }
   return dump(out);
 }

@@ -94,14 +94,15 @@ void write_temporary(TextPage& page) {
         break;
       }
       page.line("  " + count_text(group.temporary) + " and " + count_text(group.short_lived) + " of " +
-                plural(group.allocations, "allocation") + ", " + size_text(group.bytes / std::max<uint64_t>(group.allocations, 1)) + " each");
+                plural(group.allocations, "allocation") + ", " + size_text(group.bytes / std::max<uint64_t>(group.allocations, 1)) +
+                " each");
       page.frames(order[i], "      ");
     }
   }
 }
 
 void write_lifetimes(TextPage& page) {
-  constexpr const char* kNames[] = {"0 ns",   "10 ns", "100 ns", "1 us",  "10 us", "100 us", "1 ms",   "10 ms",
+  constexpr const char* kNames[] = {"0 ns",   "10 ns", "100 ns", "1 us",  "10 us",  "100 us",   "1 ms",      "10 ms",
                                     "100 ms", "1 s",   "10 s",   "100 s", "1000 s", "10,000 s", "100,000 s", ""};
   constexpr uint64_t kFew = 20;
   const auto& classes = page.report.lifetimes;

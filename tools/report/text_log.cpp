@@ -73,8 +73,7 @@ void write_notes(TextPage& page) {
     page.line("note: " + plural(report.ended_unseen, "block") + " freed out of sight (by a route that is not covered)");
   }
   if (report.contradiction_count != 0) {
-    page.line("note: the log contradicts itself in " + plural(report.contradiction_count, "place") +
-              " (xlog report --verify lists them)");
+    page.line("note: the log contradicts itself in " + plural(report.contradiction_count, "place") + " (xlog report --verify lists them)");
   }
 }
 
@@ -136,8 +135,8 @@ void write_process(TextPage& page, size_t index, const std::vector<size_t>& pare
     const Groups& groups = gpu.by(By::process);
     at_peak += gpu.is_gpu() && index < groups.size() ? groups[index].at_peak : 0;
   }
-  page.line(indent + label(page.report, By::process, index) + ": " + plural(process.allocations, "allocation") + ", " +
-            size_text(at_peak) + " at the peak" + (process.live != 0 ? ", " + size_text(process.live) + " at the end" : ""));
+  page.line(indent + label(page.report, By::process, index) + ": " + plural(process.allocations, "allocation") + ", " + size_text(at_peak) +
+            " at the peak" + (process.live != 0 ? ", " + size_text(process.live) + " at the end" : ""));
   for (size_t i = 0; i < parents.size(); ++i) {
     if (parents[i] == index) {
       write_process(page, i, parents, indent + "  ");
@@ -174,8 +173,8 @@ void write_ranks(TextPage& page) {
   // At least 5 % away: where all but one are the same to the byte, a byte is no news.
   double bound = std::max(kFar * distances[distances.size() / 2], median / 20);
   page.heading("Peak of each process, on all its GPUs: min " + size_text(peak(ranks.back())) + ", average " +
-               size_text(static_cast<uint64_t>(mean)) + ", max " + size_text(peak(ranks.front())) + ", over " +
-               count_text(ranks.size()) + " processes");
+               size_text(static_cast<uint64_t>(mean)) + ", max " + size_text(peak(ranks.front())) + ", over " + count_text(ranks.size()) +
+               " processes");
   size_t told = 0;
   size_t far = 0;
   for (size_t i : ranks) {

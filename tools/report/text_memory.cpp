@@ -19,7 +19,9 @@ std::string sparkline(const GpuReport& gpu) {
     size_t width = steps.size() / kColumns;
     auto begin = steps.begin() + static_cast<long>(i * width);
     uint64_t highest = *std::max_element(begin, begin + static_cast<long>(width));
-    text += kBlocks[highest == 0 || gpu.peak == 0 ? 0 : 1 + static_cast<size_t>(7.0 * static_cast<double>(highest) / static_cast<double>(gpu.peak))];
+    text += kBlocks[highest == 0 || gpu.peak == 0
+                        ? 0
+                        : 1 + static_cast<size_t>(7.0 * static_cast<double>(highest) / static_cast<double>(gpu.peak))];
   }
   return text;
 }

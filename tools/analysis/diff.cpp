@@ -1,0 +1,159 @@
+#include "tools/analysis/diff.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tools/analysis/stable_name.h"
+#include "tools/report/format.h"
+#include "tools/report/json_parts.h"
+#include "tools/report/stack_text.h"
+
+namespace xlog::tools {
+
+using nlohmann::json;
+
+namespace {
+
+uint64_t of(const StackSums& sums, What what) { return what == What::peak ? sums.at_peak : what == What::live ? sums.live : sums.bytes; }
+
+std::string change_text(uint64_t before, uint64_t after) {
+  std::string sign = after >= before ? "+" : "-";
+  uint64_t distance = after >= before ? after - before : before - after;
+  return size_text(before) + " -> " + size_text(after) + " (" + sign + size_text(distance) +
+         (before != 0 ? ", " + sign + share_text(distance, before) : "") + ")";
+}
+
+}  // namespace
+
+What parse_what(const std::string& name) { return name == "live" ? What::live : name == "total" ? What::total : What::peak; }
+
+RunSums sums_of(const Report& report) {
+  RunSums run;
+  for (const GpuReport& gpu : report.gpus) {
+    if (!gpu.is_gpu()) {
+      continue;
+    }
+    run.peak = std::max(run.peak, gpu.peak);
+    run.live += gpu.live;
+    run.allocations += gpu.allocations;
+    const Groups& stacks = gpu.by(By::stack);
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      if (stacks[i].allocations + stacks[i].live == 0) {
+        continue;
+      }
+      auto place = static_cast<uint32_t>(i);
+      StackSums& sums = run.stacks[stable_name(report.stack(place))];
+      sums.name = holder_name(report, place);
+      sums.at_peak += stacks[i].at_peak;
+      sums.live += stacks[i].live;
+      sums.bytes += stacks[i].bytes;
+      sums.allocations += stacks[i].allocations;
+    }
+  }
+  return run;
+}
+
+std::string baseline_json(const RunSums& run) {
+  json out = {{"format", kFormatVersion}, {"what", "xlog baseline"},        {"peak_bytes", run.peak},
+              {"live_bytes", run.live},   {"allocations", run.allocations}, {"stacks", json::array()}};
+  for (const auto& [key, sums] : run.stacks) {
+    out["stacks"].push_back({{"stack", key},
+                             {"name", sums.name},
+                             {"at_peak", sums.at_peak},
+                             {"live", sums.live},
+                             {"bytes", sums.bytes},
+                             {"allocations", sums.allocations}});
+  }
+  return dump(out);
+}
+
+bool read_baseline(const std::string& text, RunSums& out, std::string& problem) {
+  json in = json::parse(text, nullptr, false);
+  if (!in.is_object() || in.value("what", json()) != "xlog baseline" || !in.contains("stacks") || !in["stacks"].is_array()) {
+    problem = "no baseline: make one with xlog check --write-baseline FILE";
+    return false;
+  }
+  auto number = [](const json& from, const char* name) {
+    const json value = from.is_object() && from.contains(name) ? from[name] : json();
+    return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
+  };
+  auto words = [](const json& from, const char* name) {
+    const json value = from.is_object() && from.contains(name) ? from[name] : json();
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  out.peak = number(in, "peak_bytes");
+  out.live = number(in, "live_bytes");
+  out.allocations = number(in, "allocations");
+  for (const json& each : in["stacks"]) {
+    out.stacks[words(each, "stack")] = {.name = words(each, "name"),
+                                        .at_peak = number(each, "at_peak"),
+                                        .live = number(each, "live"),
+                                        .bytes = number(each, "bytes"),
+                                        .allocations = number(each, "allocations")};
+  }
+  return true;
+}
+
+std::vector<StackChange> differences(const RunSums& before, const RunSums& after, What what) {
+  std::vector<StackChange> all;
+  auto add = [&](const std::string& name, uint64_t a, uint64_t b) {
+    if (a != b) {
+      all.push_back({a == 0 ? Change::fresh : b == 0 ? Change::gone : a < b ? Change::grown : Change::shrunk, name, a, b});
+    }
+  };
+  for (const auto& [key, sums] : before.stacks) {
+    auto found = after.stacks.find(key);
+    add(sums.name, of(sums, what), found != after.stacks.end() ? of(found->second, what) : 0);
+  }
+  for (const auto& [key, sums] : after.stacks) {
+    if (!before.stacks.contains(key)) {
+      add(sums.name, 0, of(sums, what));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.distance() > b.distance(); });
+  return all;
+}
+
+const char* change_name(Change change) {
+  constexpr const char* kNames[] = {"new", "gone", "grown", "shrunk"};
+  return kNames[static_cast<size_t>(change)];
+}
+
+std::string diff_text(const RunSums& before, const RunSums& after, What what, size_t top) {
+  constexpr const char* kTitles[] = {"at the peak", "live at the end", "allocated in all"};
+  std::string out = "Peak " + change_text(before.peak, after.peak) + "; live at the end " + change_text(before.live, after.live) + "; " +
+                    count_text(before.allocations) + " -> " + plural(after.allocations, "allocation") + '\n';
+  std::vector<StackChange> all = differences(before, after, what);
+  if (all.empty()) {
+    return out + "No stack differs in what it held " + kTitles[static_cast<size_t>(what)] + ".\n";
+  }
+  for (Change change : {Change::fresh, Change::grown, Change::shrunk, Change::gone}) {
+    size_t count = static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const auto& each) { return each.change == change; }));
+    if (count == 0) {
+      continue;
+    }
+    out += std::string("\n") + change_name(change) + ", " + kTitles[static_cast<size_t>(what)] + ": " + plural(count, "stack") + '\n';
+    size_t told = 0;
+    for (const StackChange& each : all) {
+      if (each.change == change && told++ < top) {
+        out += "  " + change_text(each.before, each.after) + "  " + each.name + '\n';
+      }
+    }
+    out += count > top ? "  and " + count_text(count - top) + " more (--top)\n" : "";
+  }
+  return out;
+}
+
+std::string diff_json(const RunSums& before, const RunSums& after, What what) {
+  json out = {{"format", kFormatVersion},
+              {"before", {{"peak_bytes", before.peak}, {"live_bytes", before.live}, {"allocations", before.allocations}}},
+              {"after", {{"peak_bytes", after.peak}, {"live_bytes", after.live}, {"allocations", after.allocations}}},
+              {"stacks", json::array()}};
+  for (const StackChange& each : differences(before, after, what)) {
+    out["stacks"].push_back(
+        {{"change", change_name(each.change)}, {"name", each.name}, {"before_bytes", each.before}, {"after_bytes", each.after}});
+  }
+  return dump(out);
+}
+
+}  // namespace xlog::tools

@@ -1,0 +1,44 @@
+// The commands of `xlog`: each adds itself, with its options, and runs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/analysis/analysis.h"
+
+namespace xlog::tools {
+
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;  // exit status
+};
+
+// Exit status of commands that ask: yes, no, and that it could not be asked.
+enum Answer : int { kYes = 0, kNo = 1, kTrouble = 2 };
+
+Command add_run(CLI::App& app);
+Command add_env(CLI::App& app);
+Command add_log(CLI::App& app);
+Command add_doctor(CLI::App& app);
+Command add_report(CLI::App& app);
+Command add_whatis(CLI::App& app);
+Command add_check(CLI::App& app);
+Command add_diff(CLI::App& app);
+Command add_simulate(CLI::App& app);
+Command add_export(CLI::App& app);
+Command add_completion(CLI::App& app);
+Command add_help(CLI::App& app);
+
+// Logs that were named; troubles are told on stderr. Empty: none can be read.
+std::vector<ProcessLog> named_logs(const std::vector<std::string>& names);
+// With a bar on stderr where that is a terminal and reading takes a while; problems of the logs are told there, too.
+Report read_report(std::vector<ProcessLog> logs, AnalysisOptions options = {});
+Progress terminal_progress();
+// "8G" and so on; ends the parse with a message where it is none.
+uint64_t parse_size_option(const std::string& name, const std::string& text);
+// To `path`, or to stdout where it is empty. False, and a line on stderr, when that fails.
+bool write_out(const std::string& path, const std::string& text);
+
+}  // namespace xlog::tools

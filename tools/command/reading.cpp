@@ -1,0 +1,105 @@
+// What the commands share: which logs, how far reading is, where the answer goes.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "runtime/base/size_text.h"
+#include "tools/command/commands.h"
+#include "tools/report/format.h"
+
+namespace xlog::tools {
+
+std::vector<ProcessLog> named_logs(const std::vector<std::string>& names) {
+  std::vector<std::string> problems;
+  std::vector<ProcessLog> logs = find_logs(names, problems);
+  for (const std::string& each : problems) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  return logs;
+}
+
+namespace {
+
+// A bar that is drawn when reading has taken half a second, and wiped at its end.
+class Bar {
+ public:
+  ~Bar() {
+    if (drawn_) {
+      std::fputs("\r\033[K", stderr);
+    }
+  }
+  void draw(uint64_t done, uint64_t whole) {
+    using namespace std::chrono;
+    auto now = steady_clock::now();
+    if (whole == 0 || now - begun_ < milliseconds(500) || now - last_ < milliseconds(100)) {
+      return;
+    }
+    constexpr size_t kWidth = 40;
+    auto part = static_cast<double>(done) / static_cast<double>(whole);
+    auto full = static_cast<size_t>(part * kWidth);
+    std::string bar = std::string(full, '#') + std::string(kWidth - full, '.');
+    auto left = static_cast<uint64_t>(duration<double>(now - begun_).count() * (1 - part) / std::max(part, 0.001) * 1e9);
+    std::fprintf(stderr, "\rxlog: reading [%s] %3.0f %%, %s left \033[K", bar.c_str(), part * 100, time_text(left).c_str());
+    last_ = now;
+    drawn_ = true;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_;
+  bool drawn_ = false;
+};
+
+}  // namespace
+
+Progress terminal_progress() {
+  if (isatty(STDERR_FILENO) == 0) {
+    return {};
+  }
+  auto bar = std::make_shared<Bar>();
+  return [bar](uint64_t done, uint64_t whole) { bar->draw(done, whole); };
+}
+
+Report read_report(std::vector<ProcessLog> logs, AnalysisOptions options) {
+  options.progress = terminal_progress();
+  Report report = analyse(std::move(logs), options);
+  options.progress = {};
+  for (const std::string& each : report.problems) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  for (const std::string& each : report.notes) {
+    std::cerr << "xlog: " << each << '\n';
+  }
+  return report;
+}
+
+uint64_t parse_size_option(const std::string& name, const std::string& text) {
+  uint64_t bytes = 0;
+  SizeError error = parse_bytes(text, bytes);
+  if (error != SizeError::none) {
+    Text<200> why;
+    explain(error, text, why);
+    throw CLI::ValidationError(name, std::string(why.view()));
+  }
+  return bytes;
+}
+
+bool write_out(const std::string& path, const std::string& text) {
+  if (path.empty() || path == "-") {
+    std::cout << text << std::flush;
+    return std::cout.good();
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text << std::flush;
+  if (!out) {
+    std::cerr << "xlog: " << path << ": cannot be written\n";
+    return false;
+  }
+  return true;
+}
+
+}  // namespace xlog::tools
