@@ -34,6 +34,9 @@ struct Refusal {
   uint64_t number = 1;  // of the refusals of this process so far, this one included
   LiveHolders live;
   GpuProcesses processes;
+
+  // What the driver has in use and no listed process has: of processes that cannot be seen from here, as in a container.
+  [[nodiscard]] uint64_t unseen() const noexcept;
 };
 
 void put_refusal_json(TextSink& out, const Refusal& refusal, std::span<const StackLabel> labels) noexcept;

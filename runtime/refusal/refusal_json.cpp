@@ -92,6 +92,7 @@ void put_refusal_json(TextSink& out, const Refusal& refusal, std::span<const Sta
   put_number(out, "live_blocks", refusal.live.blocks);
   put_holders(out, refusal.live, labels);
   put_processes(out, refusal.processes);
+  put_number(out, "unseen_bytes", refusal.unseen());
   out.put("}\n");
 }
 

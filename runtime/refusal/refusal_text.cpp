@@ -86,10 +86,23 @@ void put_processes(TextSink& out, const GpuProcesses& processes) noexcept {
 
 }  // namespace
 
+uint64_t Refusal::unseen() const noexcept {
+  constexpr uint64_t kOwn = 64 << 20;  // the driver's own, which no process has
+  uint64_t used = has_driver && processes.known && processes.more == 0 ? driver_total - driver_free : 0;
+  for (size_t i = 0; i < processes.count; ++i) {
+    uint64_t bytes = processes.list[i].bytes;
+    used = bytes < used ? used - bytes : 0;
+  }
+  return used > kOwn ? used : 0;
+}
+
 void put_refusal_text(TextSink& out, const Refusal& refusal, std::span<const StackLabel> labels) noexcept {
   put_headline(out, refusal);
   put_holders(out, refusal, labels);
   put_processes(out, refusal.processes);
+  if (refusal.unseen() != 0) {
+    put_bytes(out.put("also on this GPU: "), refusal.unseen()).put(" of processes that cannot be seen from here\n");
+  }
 }
 
 }  // namespace xlog

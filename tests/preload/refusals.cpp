@@ -126,6 +126,19 @@ BOOST_AUTO_TEST_CASE(who_else_is_on_the_gpu) {
   BOOST_TEST(!oom["processes"][0].contains("command"));
 }
 
+// Driver 580 lists to a container its own processes only: what the others have is left over.
+BOOST_AUTO_TEST_CASE(processes_that_cannot_be_seen) {
+  TempFolder folder;
+  Environment with{{"XLOG_BUDGET", "300M"}, {"XLOG_SUMMARY", "why"}, {"XLOG_SIM_PROCESSES", "self:" + std::to_string(20 * kMiB)}};
+  script(folder, {"+250", "+300"}, with);
+  BOOST_TEST(last_told(folder)["unseen_bytes"] == 230 * kMiB);
+  BOOST_TEST(slurp(folder / "why").find("also on this GPU: 230.00 MiB of processes that cannot be seen from here") != std::string::npos);
+  with["XLOG_SIM_PROCESSES"] = "self:" + std::to_string(250 * kMiB);
+  TempFolder seen;
+  script(seen, {"+250", "+300"}, with);
+  BOOST_TEST(last_told(seen)["unseen_bytes"] == 0);
+}
+
 BOOST_AUTO_TEST_CASE(more_processes_than_fit) {
   TempFolder folder;
   std::string list = "self:1";

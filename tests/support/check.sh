@@ -23,6 +23,9 @@ faults_in() {  # which cases failed, and what each said
 suite unit "$build/unit_tests"
 suite stack env LD_LIBRARY_PATH="$build/sim" "$build/stack_tests"
 suite preload "$build/preload_tests"
+web=$("$(dirname "$0")/check-web.sh" "$build"); echo "web: $(tail -1 <<< "$web")"
+read -r p _ f _ k _ <<< "$(tail -1 <<< "$web")"; passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + k))
+[ "$f$k" = 00 ] || faults+=$(echo; echo "web:"; head -n -1 <<< "$web")
 if "$(dirname "$0")/lint.sh" "$build" binary > "$build/lint.log" 2>&1; then passed=$((passed + 1)); echo "lint: the library is what it says it is"
 else failed=$((failed + 1)); cat "$build/lint.log"; fi
 [ -z "$faults" ] || echo "$faults"

@@ -1,10 +1,15 @@
 // From a log that stays as it is to the report on it: golden files. `make golden` writes them anew after a look at the
 // difference.
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
+#include <sstream>
 
 #include "support/process.h"
+#include "tools/analysis/simulate.h"
+#include "tools/report/export.h"
 #include "tools/report/format.h"
+#include "tools/report/oom.h"
 #include "tools/report/report.h"
 
 using namespace xlog;
@@ -12,10 +17,12 @@ using namespace xlog::tools;
 
 namespace {
 
-Report golden_report() {
+std::vector<ProcessLog> golden_logs(const std::string& name) {
   std::vector<std::string> problems;
-  return analyse(find_logs({"tests/golden/training"}, problems), {.resolve = false});
+  return find_logs({"tests/golden/" + name}, problems);
 }
+
+Report golden_report(const std::string& name = "training") { return analyse(golden_logs(name), {.resolve = false}); }
 
 void compare(const std::string& name, const std::string& text) {
   std::string path = "tests/golden/" + name;
@@ -32,6 +39,26 @@ BOOST_AUTO_TEST_CASE(golden_text_with_all_frames) {
   compare("training.all-frames.txt", report_text(golden_report(), {.all_frames = true}));
 }
 BOOST_AUTO_TEST_CASE(golden_json) { compare("training.json", report_json(golden_report(), {})); }
+
+// Of programs on an H200 (tests/gpu/results/answers-h200.txt says how they were made): PyTorch fills the GPU beside a neighbour,
+// and PyTorch without its cache meets a limit.
+BOOST_DATA_TEST_CASE(golden_of_a_card, boost::unit_test::data::make({"h200-driver", "h200-tensors"}), name) {
+  Report report = golden_report(name);
+  BOOST_TEST(report.contradiction_count == 0);
+  compare(std::string(name) + ".txt", report_text(report, {}));
+  compare(std::string(name) + ".by-library.txt", split_text(report, {}, Split::library));
+  compare(std::string(name) + ".oom.txt", read_oom_reports(golden_logs(name), 5, false).text);
+  std::ostringstream folded;
+  export_folded(report, What::peak, folded);
+  compare(std::string(name) + ".folded", folded.str());
+  compare(std::string(name) + ".baseline.json", baseline_json(sums_of(report)));
+}
+
+BOOST_AUTO_TEST_CASE(golden_simulation) {
+  SimulateOptions options{.gpu_bytes = uint64_t{2} << 30, .context_bytes = uint64_t{500} << 20, .resolve = false};
+  compare("h200-tensors.simulation.txt", simulation_text(simulate(golden_logs("h200-tensors"), options), options));
+}
+
 BOOST_AUTO_TEST_CASE(golden_summary) {
   compare("training.summary.txt",
           summary_text(golden_report(), "the program was killed by signal 9 (Killed)", 2'000'000'000, "xlog.train.1"));

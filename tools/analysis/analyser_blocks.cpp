@@ -60,6 +60,7 @@ void Analyser::allocate(size_t process, const Event& event) {
   if (block.has_address) {
     at(own.addresses, block.gpu).add(block.ptr, block.bytes);
   }
+  owner->refused_since = event.bytes >= owner->refused_since / 4 ? 0 : owner->refused_since;
   uint64_t made_now = made ? block.blocks : 0;
   if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone && report_.logs[process].sample == 0) {
     save(block.numbers[0], at(own.models, block.gpu).allocation(block.bytes, event.elapsed_ns));
@@ -244,6 +245,7 @@ void Analyser::fail(size_t process, const Event& event) {
     return;
   }
   ++owner->refusals;
+  owner->refused_since = owner->refused_since == 0 ? event.bytes : std::min(owner->refused_since, event.bytes);
   ++report_.processes[process].refusals;
   Refusal refusal;
   refusal.process = process;

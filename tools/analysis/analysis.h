@@ -82,6 +82,7 @@ struct GpuReport {
   uint64_t allocations = 0;
   uint64_t failed = 0;
   uint64_t refusals = 0;
+  uint64_t refused_since = 0;  // least that was refused and has not been given since (a quarter of it counts); 0: none
   std::array<Groups, kDimensions> groups;
   std::vector<Refusal> refused;  // the first and the last few
   uint64_t looks = 0;

@@ -155,7 +155,10 @@ class OneReport {
     if (!named && others != 0) {
       line("  (taken in a container: which processes these are could not be seen; this one is among them)");
     }
-    if (others == 0) {
+    uint64_t unseen = number(oom, "unseen_bytes");
+    if (unseen != kNone && unseen != 0) {
+      line("  also on this GPU: " + size_text(unseen) + " of processes that could not be seen from where this one ran");
+    } else if (others == 0) {
       line("  no other process was on this GPU");
     }
   }

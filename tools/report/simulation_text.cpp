@@ -18,7 +18,8 @@ std::string simulation_text(const Simulation& simulation, const SimulateOptions&
   for (const SimulatedGpu& gpu : simulation.gpus) {
     out += gpu.title + " with " + size_text(options.gpu_bytes) + ": ";
     out += gpu.refused == 0 ? "fits" : "does not fit: " + plural(gpu.refused, "request") + " would be refused";
-    out += "; it needs " + size_text(gpu.needed) + ", " + size_text(gpu.context) + " of it for contexts and what libraries take beside\n";
+    out += "; it needs " + size_text(gpu.needed) + ", " + size_text(gpu.context) +
+           " of it beside the blocks: contexts, libraries, and whoever else was on the GPU (--context)\n";
     if (gpu.needed_unwaited > gpu.needed) {
       out += "  " + size_text(gpu.needed_unwaited) + " where no stream waits for what another has freed";
       out += gpu.waits != 0 ? "; on this GPU " + plural(gpu.waits, "request") + " would wait\n" : "\n";

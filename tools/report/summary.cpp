@@ -74,7 +74,13 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
       line(gpu_title(gpu) + ": the driver had up to " + size_text(gpu.most_look.used) + " in use, " + size_text(gpu.most_look.beyond()) +
            " more than these blocks");
     }
-    if (gpu.refusals != 0) {
+    // Where the program ended in trouble, the last refusal is why, unless it got the memory later.
+    if (gpu.refused_since != 0 && !ending.empty()) {
+      const Refusal& last = gpu.refused.back();
+      line(gpu_title(gpu) + ": out of memory at the end: asked for " +
+           (last.requested == kNone ? "more than there is" : size_text(last.requested)) + " with " + size_text(last.live) +
+           " in use, refused by " + (last.by_limit() ? "the limit" : "the driver") + ", by " + holder_name(report, last.place));
+    } else if (gpu.refusals != 0) {
       const Refusal& first = gpu.refused.front();
       line(gpu_title(gpu) + ": " + plural(gpu.refusals, "request") + " refused for want of memory; the first asked for " +
            (first.requested == kNone ? "more than there is" : size_text(first.requested)) + " with " + size_text(first.live) + " in use");
@@ -90,7 +96,8 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
     out += "xlog: " + plural(report.lost, "row") + " not logged (see the report)\n";
   }
   if (!where.empty() && report.rows != 0) {
-    out += "xlog: log in " + where + "\nxlog: next: xlog report " + where + '\n';
+    bool refused = std::any_of(report.gpus.begin(), report.gpus.end(), [](const GpuReport& gpu) { return gpu.refusals != 0; });
+    out += "xlog: log in " + where + "\nxlog: next: xlog report " + (refused ? "--oom " : "") + where + '\n';
   }
   return out;
 }

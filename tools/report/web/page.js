@@ -85,8 +85,12 @@ function drawTimeline() {
       }],
     },
   }, [xs, g.steps], at("timeline"));
-  plot.over.addEventListener("click", () => {
-    if (plot.select.width <= 2 && plot.cursor.left >= 0) atTime(plot.posToVal(plot.cursor.left, "x"));
+  let pressed = 0;
+  plot.over.addEventListener("mousedown", (event) => { pressed = event.clientX; });
+  plot.over.addEventListener("click", (event) => {
+    if (Math.abs(event.clientX - pressed) > 2) return;  // the end of a brush
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    atTime(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
   });
   plot.over.addEventListener("dblclick", () => {
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);

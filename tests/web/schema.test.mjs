@@ -1,0 +1,32 @@
+// What the commands write with --json is what tools/report/report.schema.json says, and nothing else.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import Ajv from "ajv/dist/2020.js";
+import { goldens, root, xlog } from "./support.mjs";
+
+const schema = JSON.parse(readFileSync(join(root, "tools/report/report.schema.json"), "utf8"));
+const ajv = new Ajv({ allErrors: true, strict: false });
+ajv.addSchema(schema, "xlog");
+
+function holds(name, text) {
+  const validate = ajv.getSchema(`xlog#/$defs/${name}`);
+  const good = validate(JSON.parse(text));
+  assert.ok(good, `${name}: ${ajv.errorsText(validate.errors)}`);
+}
+
+for (const folder of goldens) {
+  test(folder.split("/").pop(), () => {
+    holds("report", xlog("report", "--json", folder).out);
+    holds("report", xlog("report", "--json", "--at", "peak", folder).out);
+    holds("ooms", xlog("report", "--json", "--oom", folder).out);
+    for (const name of readdirSync(folder).filter((each) => each.includes(".oom."))) holds("oom", readFileSync(join(folder, name), "utf8"));
+    for (const by of ["stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library"]) holds("split", xlog("report", "--json", "--by", by, folder).out);
+    holds("check", xlog("check", "--json", "--max-peak", "1M", "--no-leaks", folder).out);
+    holds("baseline", xlog("check", "--write-baseline", "-", folder).out);
+    holds("diff", xlog("diff", "--json", folder, goldens[0]).out);
+    holds("simulation", xlog("simulate", "--json", "--gpu", "1G", folder).out);
+    holds("simulation", xlog("simulate", "--json", "--gpu", "4T", folder).out);
+  });
+}
