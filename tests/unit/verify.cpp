@@ -1,26 +1,18 @@
 // What `xlog report --verify` calls a contradiction of a log with itself, and what it does not.
 #include <boost/test/unit_test.hpp>
 
-#include "runtime/record/row_writer.h"
-#include "support/process.h"
-#include "tools/analysis/analysis.h"
+#include "support/log_text.h"
 
 using namespace xlog;
 
 namespace {
 
-class Log {
+class Log : public test::LogText {
  public:
-  Log() {
-    Text<512> header;
-    put_header(header);
-    text_ = header.view();
-  }
   Log& allocate(uint64_t thread, uint64_t ptr, uint64_t live, uint64_t seq) { return block(action::allocate, thread, ptr, live, seq); }
   Log& block(std::string_view action, uint64_t thread, uint64_t ptr, uint64_t live, uint64_t seq) {
     Event e;
     e.thread = thread;
-    e.time = 1000 + seq;
     e.action = action;
     e.ptr = ptr;
     e.bytes = 512;
@@ -28,36 +20,23 @@ class Log {
     e.kind = "plain";
     e.result = "ok";
     e.live_bytes = live;
-    return put(e, seq);
+    e.seq = seq;
+    put(e);
+    return *this;
   }
   Log& mark(std::string_view action, uint64_t seq) {
     Event e;
-    e.time = 1000 + seq;
     e.action = action;
     e.result = "ok";
-    return put(e, seq);
-  }
-  Log& put(const Event& e, uint64_t seq) {
-    Text<2000> row;
-    put_row_head(row, e);
-    row.decimal(seq);
-    put_row_tail(row, e);
-    text_ += row.view();
+    e.seq = seq;
+    put(e);
     return *this;
   }
   Log& place_never_filled() {
-    text_ += std::string(100, '\n');
+    raw(std::string(100, '\n'));
     return *this;
   }
-  [[nodiscard]] uint64_t contradictions() const {
-    test::TempFolder folder;
-    test::spit(folder / "x.csv", text_);
-    std::vector<std::string> problems;
-    return tools::analyse(tools::find_logs({folder / "x.csv"}, problems), {}).contradiction_count;
-  }
-
- private:
-  std::string text_;
+  [[nodiscard]] uint64_t contradictions() const { return report().contradiction_count; }
 };
 
 }  // namespace

@@ -32,6 +32,10 @@ bool is_log(const fs::path& path) {
 }
 
 void read_run_info(ProcessLog& log) {
+  std::error_code error;
+  if (!fs::is_regular_file(log.stem + ".run.json", error)) {
+    return;
+  }
   std::ifstream in(log.stem + ".run.json");
   json info = json::parse(in, nullptr, false);
   if (!info.is_object()) {

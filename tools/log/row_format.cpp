@@ -283,7 +283,7 @@ bool RowFormat::fill_rmm(const std::string_view* fields, Event& out) const {
   } else {
     return false;
   }
-  if (out.ptr == 0 || (out.ptr == kNone && out.result == "ok")) {  // of no bytes: nothing was made, nothing ends
+  if (out.result == "ok" && (out.ptr == 0 || out.ptr == kNone)) {  // of no bytes: nothing was made, nothing ends
     out.action = action::reap_pending;
     out.elapsed_ns = kNone;
   }

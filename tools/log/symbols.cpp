@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <elfutils/libdwfl.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -38,6 +39,10 @@ Symbols::Symbols(const std::string& path, const std::string& build_id) {
                                            .find_debuginfo = dwfl_standard_find_debuginfo,
                                            .section_address = dwfl_offline_section_address,
                                            .debuginfo_path = nullptr};
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return;  // a log may name anything: a FIFO would be waited for
+  }
   session_ = dwfl_begin(&callbacks);
   if (session_ == nullptr) {
     return;

@@ -189,7 +189,7 @@ std::vector<std::string> files_of(const ProcessLog& log) {
   for (int i = 1; i <= kMost; ++i) {
     std::string path = log.stem + ".oom." + std::to_string(i) + ".json";
     std::error_code error;
-    if (fs::exists(path, error)) {
+    if (fs::is_regular_file(path, error)) {
       files.push_back(path);
     }
   }
