@@ -67,11 +67,11 @@ BOOST_AUTO_TEST_CASE(what_grows_over_the_second_half) {
   LogText log;
   for (uint64_t i = 0; i < 80; ++i) {
     uint64_t now = kSecond + i * kSecond;
-    log.allocate({.ptr = 0x100000 + i * 0x10000, .bytes = 4096, .time = now, .stack = 1});          // grows
-    log.allocate({.ptr = 0x9000000, .bytes = 65536, .time = now + 1, .stack = 2});                  // comes and goes
+    log.allocate({.ptr = 0x100000 + i * 0x10000, .bytes = 4096, .time = now, .stack = 1});  // grows
+    log.allocate({.ptr = 0x9000000, .bytes = 65536, .time = now + 1, .stack = 2});          // comes and goes
     log.free({.ptr = 0x9000000, .bytes = 65536, .time = now + 500'000'000});
     if (i < 30) {
-      log.allocate({.ptr = 0x8000000 + i * 0x1000, .bytes = 4096, .time = now + 2, .stack = 3});    // stops
+      log.allocate({.ptr = 0x8000000 + i * 0x1000, .bytes = 4096, .time = now + 2, .stack = 3});  // stops
     }
   }
   for (uint64_t i = 0; i < 80; ++i) {
@@ -177,10 +177,11 @@ BOOST_AUTO_TEST_CASE(a_diff_is_by_function_and_library) {
               .allocate({.ptr = 0xb000, .bytes = 50, .stack = 4}),
           folder, "b");
   // Built again: other build-id, offsets and lines, other numbers of stacks, loaded elsewhere; and a clone.
-  test::spit(folder / "b.stacks.csv", std::string(kStackColumns) +
-                                          "\n5,0,/usr/app,ffff,0x999,f1 [clone .isra.0],app.cpp,77\n5,1,/usr/app,ffff,0x888,main,app.cpp,66\n"
-                                          "2,0,/usr/app,ffff,0x777,f2,app.cpp,55\n2,1,/usr/app,ffff,0x888,main,app.cpp,66\n"
-                                          "4,0,/usr/app,ffff,0x666,f4,app.cpp,44\n4,1,/usr/app,ffff,0x888,main,app.cpp,66\n");
+  test::spit(folder / "b.stacks.csv",
+             std::string(kStackColumns) +
+                 "\n5,0,/usr/app,ffff,0x999,f1 [clone .isra.0],app.cpp,77\n5,1,/usr/app,ffff,0x888,main,app.cpp,66\n"
+                 "2,0,/usr/app,ffff,0x777,f2,app.cpp,55\n2,1,/usr/app,ffff,0x888,main,app.cpp,66\n"
+                 "4,0,/usr/app,ffff,0x666,f4,app.cpp,44\n4,1,/usr/app,ffff,0x888,main,app.cpp,66\n");
   std::vector<std::string> problems;
   RunSums before = sums_of(analyse(find_logs({folder / "a.csv"}, problems), {.resolve = false}));
   RunSums after = sums_of(analyse(find_logs({folder / "b.csv"}, problems), {.resolve = false}));

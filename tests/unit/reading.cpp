@@ -54,8 +54,8 @@ std::string rows_of(std::string_view text, const RowReader::Settings& settings) 
   RowReader reader(text, settings);
   std::string out;
   while (const Event* row = reader.next()) {
-    out += std::to_string(reader.line()) + ' ' + std::to_string(row->seq) + ' ' + std::string(row->action) + ' ' + std::to_string(row->ptr) +
-           ' ' + std::string(row->message) + ' ' + std::string(row->thread_name) + '\n';
+    out += std::to_string(reader.line()) + ' ' + std::to_string(row->seq) + ' ' + std::string(row->action) + ' ' +
+           std::to_string(row->ptr) + ' ' + std::string(row->message) + ' ' + std::string(row->thread_name) + '\n';
   }
   return out + std::to_string(reader.empty_lines()) + ' ' + std::to_string(reader.unfinished_rows()) + ' ' +
          std::to_string(reader.foreign_rows()) + ' ' + std::to_string(reader.cut());

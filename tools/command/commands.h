@@ -36,6 +36,8 @@ std::vector<ProcessLog> named_logs(const std::vector<std::string>& names);
 // With a bar on stderr where that is a terminal and reading takes a while; problems of the logs are told there, too.
 Report read_report(std::vector<ProcessLog> logs, AnalysisOptions options = {});
 Progress terminal_progress();
+// Empty while it is not worth a bar.
+std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns);
 // "8G" and so on; ends the parse with a message where it is none.
 uint64_t parse_size_option(const std::string& name, const std::string& text);
 // To `path`, or to stdout where it is empty. False, and a line on stderr, when that fails.

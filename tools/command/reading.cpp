@@ -22,9 +22,23 @@ std::vector<ProcessLog> named_logs(const std::vector<std::string>& names) {
   return logs;
 }
 
+std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns) {
+  constexpr uint64_t kWorthIt = 500'000'000;
+  constexpr size_t kWidth = 40;
+  if (whole == 0 || done == 0 || elapsed_ns < kWorthIt) {
+    return {};
+  }
+  double part = std::min(static_cast<double>(done) / static_cast<double>(whole), 1.0);
+  auto full = static_cast<size_t>(part * kWidth);
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%3.0f", part * 100);
+  auto left = static_cast<uint64_t>(static_cast<double>(elapsed_ns) * (1 - part) / part);
+  return "xlog: reading [" + std::string(full, '#') + std::string(kWidth - full, '.') + "] " + percent + " %, " + time_text(left) + " left";
+}
+
 namespace {
 
-// A bar that is drawn when reading has taken half a second, and wiped at its end.
+// Drawn in place, and wiped at its end.
 class Bar {
  public:
   ~Bar() {
@@ -35,15 +49,11 @@ class Bar {
   void draw(uint64_t done, uint64_t whole) {
     using namespace std::chrono;
     auto now = steady_clock::now();
-    if (whole == 0 || now - begun_ < milliseconds(500) || now - last_ < milliseconds(100)) {
+    std::string line = progress_line(done, whole, static_cast<uint64_t>(nanoseconds(now - begun_).count()));
+    if (line.empty() || now - last_ < milliseconds(100)) {
       return;
     }
-    constexpr size_t kWidth = 40;
-    auto part = static_cast<double>(done) / static_cast<double>(whole);
-    auto full = static_cast<size_t>(part * kWidth);
-    std::string bar = std::string(full, '#') + std::string(kWidth - full, '.');
-    auto left = static_cast<uint64_t>(duration<double>(now - begun_).count() * (1 - part) / std::max(part, 0.001) * 1e9);
-    std::fprintf(stderr, "\rxlog: reading [%s] %3.0f %%, %s left \033[K", bar.c_str(), part * 100, time_text(left).c_str());
+    std::fprintf(stderr, "\r%s\033[K", line.c_str());
     last_ = now;
     drawn_ = true;
   }
