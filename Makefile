@@ -58,7 +58,7 @@ NOOP     := $(B)/noop/libcuda.so.1
 TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
 
 .DEFAULT_GOAL := all
-.PHONY: golden all demo check check-asan check-tsan check-sanitized check-gpu check-unit check-preload bench bench-gpu gpu-kit lint format install clean help
+.PHONY: golden all demo check check-asan check-tsan check-sanitized check-gpu check-unit check-preload bench bench-report fuzz bench-gpu gpu-kit lint format install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -242,6 +242,12 @@ golden: $(B)/unit_tests  ## write the golden reports anew: look at the differenc
 
 bench: all $(NOOP) $(SIM) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
+
+bench-report: all $(NOOP) $(BENCHES)  ## how fast a log of ten million events is read, beside DuckDB and heaptrack_print
+	$(Q)tests/bench/bench-report.sh $(B)
+
+fuzz: all  ## an hour of libFuzzer over what reads logs, on all cores (FUZZ_SECONDS)
+	$(Q)tests/fuzz/fuzz.sh $(B) $(or $(FUZZ_SECONDS),1800)
 
 check-gpu: all $(SIM) $(SIM_NVML) $(PROGRAMS) $(PLUGINS) $(GPU_PROGRAMS) $(B)/stack_tests  ## the real driver: same programs, real applications (says skipped without a GPU)
 	$(Q)tests/gpu/check-gpu.sh $(B)

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_told_when_it_happens) {
 
 BOOST_AUTO_TEST_CASE(the_drivers_refusals_too) {
   TempFolder folder;
-  script(folder, {"+600", "+900"}, {{"XLOG_SIM_MEMORY", std::to_string(1024 * kMiB)}});
+  script(folder, {"h+50", "+600", "+900"}, {{"XLOG_SIM_MEMORY", std::to_string(1024 * kMiB)}});
   json oom = last_told(folder);
   BOOST_TEST(oom["refused_by"] == "driver");
   BOOST_TEST(oom["limit_bytes"].is_null());
@@ -92,16 +92,27 @@ BOOST_AUTO_TEST_CASE(a_program_that_backs_off_is_one_episode) {
   BOOST_TEST(told(later).size() == 2);
 }
 
+// When it is refused again and holds something else meanwhile, the episode's file says what it holds now.
+BOOST_AUTO_TEST_CASE(an_episode_is_told_anew_when_memory_has_changed) {
+  TempFolder folder;
+  script(folder, {"+800", "wait", "+10", "+799", "wait", "+798"}, {{"XLOG_BUDGET", "200M"}});
+  BOOST_TEST(told(folder).size() == 1);
+  BOOST_TEST(last_told(folder)["live_bytes"] == 10 * kMiB);
+  BOOST_TEST(last_told(folder)["requested_bytes"] == 799 * kMiB);  // by then nothing had changed again
+  BOOST_TEST(last_told(folder)["refusals_so_far"] == 2);
+}
+
 BOOST_AUTO_TEST_CASE(at_most_five_and_the_fifth_is_the_last) {
   TempFolder folder;
   std::vector<std::string> steps;
   for (int i = 0; i < 9; ++i) {
     steps.insert(steps.end(), {"+" + std::to_string(201 + i), "+150", "-" + std::to_string(i)});
   }
+  steps.insert(steps.end(), {"wait", "+299"});
   script(folder, steps, {{"XLOG_BUDGET", "200M"}});
   BOOST_TEST(told(folder).size() == 5);
   BOOST_TEST(json::parse(slurp(folder / told(folder)[0]))["requested_bytes"] == 201 * kMiB);
-  BOOST_TEST(last_told(folder)["requested_bytes"].get<uint64_t>() >= 205 * kMiB);
+  BOOST_TEST(last_told(folder)["requested_bytes"] == 299 * kMiB);
 }
 
 BOOST_AUTO_TEST_CASE(who_else_is_on_the_gpu) {
@@ -137,6 +148,18 @@ BOOST_AUTO_TEST_CASE(processes_that_cannot_be_seen) {
   TempFolder seen;
   script(seen, {"+250", "+300"}, with);
   BOOST_TEST(last_told(seen)["unseen_bytes"] == 0);
+}
+
+// No NVML: what it would have told is not known, which is not nobody.
+BOOST_AUTO_TEST_CASE(a_machine_without_nvml) {
+  TempFolder folder;
+  script(folder, {"+300"}, {{"XLOG_BUDGET", "200M"}, {"LD_LIBRARY_PATH", build_folder() + "/noop"}});
+  json oom = last_told(folder);
+  BOOST_TEST(oom["refused_by"] == "limit");
+  BOOST_TEST(oom["processes"].is_null());
+  BOOST_TEST(
+      run({build_folder() + "/xlog", "report", "--oom", folder.path()}).out.find("other processes on the GPU: not known (no NVML)") !=
+      std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(more_processes_than_fit) {

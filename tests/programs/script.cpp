@@ -1,5 +1,7 @@
 // script STEP...: +N asks for N MiB of device memory, h+N of pinned memory, -I frees the Ith that was given, kill ends the
-// process by SIGKILL. Prints what each step returned.
+// process by SIGKILL, wait takes a second. Prints what each step returned.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,10 @@ int main(int argc, char** argv) {
     if (step == "kill") {
       std::fflush(stdout);
       std::raise(SIGKILL);
+    }
+    if (step == "wait") {
+      sleep(1);
+      continue;
     }
     CUresult result = CUDA_SUCCESS;
     if (step[0] == 'h') {

@@ -1,0 +1,34 @@
+#!/bin/bash
+# bench-report.sh BUILD [EVENTS]: a log of ten million events read by `xlog report`, beside DuckDB that computes the peak and the
+# totals by stack of the same file, and beside heaptrack_print; ratios within this run, the best of three.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd) build=$(cd "$1" && pwd) events=${2:-10000000}
+work=$(mktemp -d "${BENCH_DIR:-$build}/bench.XXXXXX"); trap 'rm -rf "$work"' EXIT
+seconds() { for _ in 1 2 3; do bash -c 'TIMEFORMAT=%R; time "$@" > /dev/null 2> /dev/null' _ "$@" 2>&1; done | sort -n | head -1; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN{printf "%.1f", a / b}'; }
+LD_LIBRARY_PATH="$build/noop" LD_PRELOAD="$build/libxlog.so" XLOG_LOG="$work/" "$build/bench/bench_live" "$events" 100000
+log=$(ls "$work"/*.csv | grep -v stacks) rows=$(grep -c . "$log")
+echo "a log of $rows rows, $(($(stat -c %s "$log") / 1000000)) MB, 100,000 blocks live, on $(nproc) cores"
+cat "$log" > /dev/null
+ours=$(seconds "$build/xlog" report "$log")
+echo "  xlog report                   $ours s (at most 4), $(awk -v n="$rows" -v s="$ours" 'BEGIN{printf "%.1f", n / s / 1e6}') million rows a second"
+python3 - "$build/xlog" "$log" <<'P'
+import resource, subprocess, sys
+subprocess.run([sys.argv[1], "report", sys.argv[2]], stdout=subprocess.DEVNULL)
+print("    in %d MiB of memory, mapped file pages included (at most 512)" % (resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024))
+P
+"$build/xlog" report --html "$work/page.html" "$log"
+echo "  xlog report --html            $(($(stat -c %s "$work/page.html") / 1000)) kB (at most 5000)"
+if [ -d "$build/tests-web/node_modules" ]; then
+  cp "$here/duckdb_peak.mjs" "$build/tests-web/"
+  duck=$(for _ in 1 2 3; do node "$build/tests-web/duckdb_peak.mjs" "$log" 2> "$work/duck"; done | sort -n | head -1)
+  echo "  DuckDB, peak and totals only  $duck s ($(cat "$work/duck")): $(ratio "$duck" "$ours") times as long (at least 2)"
+else echo "  DuckDB: not here (make check fetches it)"; fi
+if command -v heaptrack_print > /dev/null; then
+  ${CXX:-g++} -O2 -std=c++20 "$here/peers/heap_pairs.cpp" -o "$work/heap_pairs"
+  heaptrack --raw -o "$work/heap" "$work/heap_pairs" 1000000 32 > /dev/null 2>&1
+  interpret=$(ls /usr/lib/*/heaptrack/libexec/heaptrack_interpret /usr/lib/heaptrack/libexec/heaptrack_interpret 2> /dev/null | head -1)
+  { case $(ls "$work"/heap*) in *.zst) zstd -dc "$work"/heap*.zst ;; *) gzip -dc "$work"/heap*.gz ;; esac; } 2> /dev/null | "$interpret" 2> /dev/null | gzip -1 > "$work/heaptrack.gz"
+  theirs=$(seconds heaptrack_print "$work/heaptrack.gz")
+  echo "  heaptrack_print               $theirs s for two million events: ours reads $(awk -v n="$rows" -v s="$ours" -v t="$theirs" 'BEGIN{printf "%.1f", (n / s) / (2e6 / t)}') times as many events a second (at least 3)"
+else echo "  heaptrack_print: not here"; fi
