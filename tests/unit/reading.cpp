@@ -4,8 +4,10 @@
 
 #include "support/process.h"
 #include "tools/analysis/analysis.h"
+#include "tools/analysis/diff.h"
 #include "tools/log/mapped_file.h"
 #include "tools/log/row_reader.h"
+#include "tools/report/oom.h"
 #include "tools/report/report.h"
 
 using namespace xlog;
@@ -230,4 +232,31 @@ BOOST_AUTO_TEST_CASE(logs_of_rmm) {
     }
   }
   BOOST_TEST(report_of(kDialects[0].text, "log.dev3.csv").gpus[0].ordinal == 3);
+}
+
+// Companions that somebody else wrote, or that are of another version.
+BOOST_AUTO_TEST_CASE(companions_with_other_types) {
+  TempFolder folder;
+  test::spit(folder / "x.csv", joined(golden_lines()));
+  std::string wrong[] = {"7", "[]", "\"text\"", "null", "{\"a\": 1}", "[[1]]", "-1", "1e99", "true"};
+  for (const std::string& value : wrong) {
+    std::string info = "{";
+    for (const char* name : {"program", "arguments", "host", "pid", "parent", "start_ns", "gpus", "options", "environment"}) {
+      info += (info == "{" ? "\"" : ", \"") + std::string(name) + "\": " + value;
+    }
+    std::string oom = "{\"holders\": [" + value + "]";
+    for (const char* name : {"processes", "pids_are_of_this_namespace", "time_ns", "device", "live_bytes", "stack_id", "unseen_bytes"}) {
+      oom += ", \"" + std::string(name) + "\": " + value;
+    }
+    test::spit(folder / "x.run.json", info + "}");
+    test::spit(folder / "x.oom.1.json", oom + "}");
+    std::vector<std::string> problems;
+    std::vector<ProcessLog> logs = find_logs({folder / "x.csv"}, problems);
+    BOOST_TEST(analyse(logs, {.resolve = false}).gpus.at(0).peak == 738197504);
+    BOOST_TEST(read_oom_reports(logs, 5, false).count == 1);
+    RunSums sums;
+    std::string problem;
+    read_baseline("{\"what\": \"xlog baseline\", \"peak_bytes\": " + value + ", \"stacks\": [" + value + "]}", sums, problem);
+    read_baseline(value, sums, problem);
+  }
 }

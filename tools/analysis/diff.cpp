@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/analysis/stable_name.h"
+#include "tools/log/json_value.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/stack_text.h"
@@ -69,27 +70,20 @@ std::string baseline_json(const RunSums& run) {
 
 bool read_baseline(const std::string& text, RunSums& out, std::string& problem) {
   json in = json::parse(text, nullptr, false);
-  if (!in.is_object() || in.value("what", json()) != "xlog baseline" || !in.contains("stacks") || !in["stacks"].is_array()) {
+  const json stacks = json_value(in, "stacks");
+  if (json_string(in, "what") != "xlog baseline" || !stacks.is_array()) {
     problem = "no baseline: make one with xlog check --write-baseline FILE";
     return false;
   }
-  auto number = [](const json& from, const char* name) {
-    const json value = from.is_object() && from.contains(name) ? from[name] : json();
-    return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
-  };
-  auto words = [](const json& from, const char* name) {
-    const json value = from.is_object() && from.contains(name) ? from[name] : json();
-    return value.is_string() ? value.get<std::string>() : std::string();
-  };
-  out.peak = number(in, "peak_bytes");
-  out.live = number(in, "live_bytes");
-  out.allocations = number(in, "allocations");
-  for (const json& each : in["stacks"]) {
-    out.stacks[words(each, "stack")] = {.name = words(each, "name"),
-                                        .at_peak = number(each, "at_peak"),
-                                        .live = number(each, "live"),
-                                        .bytes = number(each, "bytes"),
-                                        .allocations = number(each, "allocations")};
+  out.peak = json_number(in, "peak_bytes", 0);
+  out.live = json_number(in, "live_bytes", 0);
+  out.allocations = json_number(in, "allocations", 0);
+  for (const json& each : stacks) {
+    out.stacks[json_string(each, "stack")] = {.name = json_string(each, "name"),
+                                              .at_peak = json_number(each, "at_peak", 0),
+                                              .live = json_number(each, "live", 0),
+                                              .bytes = json_number(each, "bytes", 0),
+                                              .allocations = json_number(each, "allocations", 0)};
   }
   return true;
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/size_text.h"
+#include "tools/log/json_value.h"
 #include "tools/log/row_format.h"
 
 namespace xlog::tools {
@@ -42,35 +43,33 @@ void read_run_info(ProcessLog& log) {
     return;
   }
   log.has_run_info = true;
-  log.program = info.value("program", "");
-  log.host = info.value("host", "");
-  log.pid = info.value("pid", uint64_t{0});
-  log.parent = info.value("parent", uint64_t{0});
-  log.start_ns = info.value("start_ns", uint64_t{0});
+  log.program = json_string(info, "program");
+  log.host = json_string(info, "host");
+  log.pid = json_number(info, "pid", 0);
+  log.parent = json_number(info, "parent", 0);
+  log.start_ns = json_number(info, "start_ns", 0);
   // Each array is kept: a range-for over part of a temporary would outlive it.
-  const json arguments = info.value("arguments", json::array());
+  const json arguments = json_list(info, "arguments");
   for (const json& argument : arguments) {
     log.arguments += (log.arguments.empty() ? "" : " ") + (argument.is_string() ? argument.get<std::string>() : "");
   }
-  const json gpus = info.value("gpus", json::array());
+  const json gpus = json_list(info, "gpus");
   for (const json& gpu : gpus) {
-    GpuInfo& out = log.gpus[gpu.value("ordinal", uint64_t{0})];
-    out.uuid = gpu.value("uuid", "");
-    out.name = gpu.value("name", "");
-    out.total_bytes = gpu.value("total_bytes", uint64_t{0});
-    bool limited = gpu.contains("limit_bytes") && gpu["limit_bytes"].is_number();
-    out.limit_bytes = limited ? gpu["limit_bytes"].get<uint64_t>() : UINT64_MAX;
+    GpuInfo& out = log.gpus[json_number(gpu, "ordinal", 0)];
+    out.uuid = json_string(gpu, "uuid");
+    out.name = json_string(gpu, "name");
+    out.total_bytes = json_number(gpu, "total_bytes", 0);
+    out.limit_bytes = json_number(gpu, "limit_bytes", UINT64_MAX);
   }
-  const json options = info.value("options", json::object());
+  const json options = json_value(info, "options");
   auto bytes_of = [&options](const char* name) {
     uint64_t bytes = 0;
-    const json value = options.value(name, json());
-    bool good = value.is_string() && parse_bytes(value.get<std::string>(), bytes) == SizeError::none;
+    bool good = parse_bytes(json_string(options, name), bytes) == SizeError::none;
     return good ? bytes : 0;
   };
   log.least = bytes_of("XLOG_LOG_MIN");
   log.sample = bytes_of("XLOG_LOG_SAMPLE");
-  const json environment = info.value("environment", json::object());
+  const json environment = json_value(info, "environment");
   for (const auto& [name, value] : environment.items()) {
     log.environment[name] = value.is_string() ? value.get<std::string>() : "";
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/analysis/analysis.h"
+#include "tools/log/json_value.h"
 #include "tools/log/libraries.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
@@ -21,15 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-uint64_t number(const json& from, const char* name) {
-  const json value = from.is_object() && from.contains(name) ? from[name] : json();
-  return value.is_number_unsigned() ? value.get<uint64_t>() : kNone;
-}
-
-std::string words(const json& from, const char* name) {
-  const json value = from.is_object() && from.contains(name) ? from[name] : json();
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
+uint64_t number(const json& from, const char* name) { return json_number(from, name, kNone); }
 
 std::string user_name(uint64_t uid) {
   const passwd* user = getpwuid(static_cast<uid_t>(uid));
@@ -62,12 +55,12 @@ class OneReport {
   }
 
   void headline(const json& oom) {
-    bool by_limit = words(oom, "refused_by") == "limit";
+    bool by_limit = json_string(oom, "refused_by") == "limit";
     bool on_gpu = number(oom, "device") != kNone;
     std::string where =
-        on_gpu ? "on GPU " + std::to_string(number(oom, "device")) + " (" + words(oom, "gpu_name") + ")" : "of pinned host memory";
-    line("Out of memory: " + words(oom, "program") + " (pid " + std::to_string(number(oom, "pid")) + ") asked for " +
-         bytes_text(number(oom, "requested_bytes")) + ' ' + where + " by " + words(oom, "api") + ", refused by " +
+        on_gpu ? "on GPU " + std::to_string(number(oom, "device")) + " (" + json_string(oom, "gpu_name") + ")" : "of pinned host memory";
+    line("Out of memory: " + json_string(oom, "program") + " (pid " + std::to_string(number(oom, "pid")) + ") asked for " +
+         bytes_text(number(oom, "requested_bytes")) + ' ' + where + " by " + json_string(oom, "api") + ", refused by " +
          (by_limit ? "the limit of " + bytes_text(number(oom, "limit_bytes")) : "the driver") + "; refusal " +
          std::to_string(number(oom, "refusals_so_far")) + " of the process");
   }
@@ -78,7 +71,7 @@ class OneReport {
                                                                          " free of " + bytes_text(number(oom, "driver_total_bytes"))
                                                                    : "";
     line("  in use by this process: " + bytes_text(live) + " in " + plural(number(oom, "live_blocks"), "block") + driver);
-    const json list = oom.contains("holders") && oom["holders"].is_array() ? oom["holders"] : json::array();
+    const json list = json_list(oom, "holders");
     for (size_t i = 0; i < std::min(top_, list.size()); ++i) {
       uint64_t bytes = number(list[i], "bytes");
       line("  " + bytes_text(bytes) + "  " + share_text(bytes, live) + "  " + plural(number(list[i], "blocks"), "block"));
@@ -92,7 +85,8 @@ class OneReport {
 
   void libraries(const json& oom) {
     std::map<std::string, uint64_t> held;
-    for (const json& each : oom.value("holders", json::array())) {
+    const json list = json_list(oom, "holders");
+    for (const json& each : list) {
       uint64_t stack = number(each, "stack_id");
       held[library_of(stack != kNone ? stacks_.find(stack) : nullptr, log_.environment)] += number(each, "bytes");
     }
@@ -115,8 +109,9 @@ class OneReport {
     if (reserved != kNone && used != kNone && reserved > used) {
       line("  held by the default pool and in no block: " + size_text(reserved - used));
     }
-    for (const json& each : oom.value("processes", json()).is_array() ? oom["processes"] : json::array()) {
-      bool own = oom.value("pids_are_of_this_namespace", false) && number(each, "pid") == number(oom, "pid");
+    const json list = json_list(oom, "processes");
+    for (const json& each : list) {
+      bool own = json_flag(oom, "pids_are_of_this_namespace") && number(each, "pid") == number(oom, "pid");
       uint64_t bytes = number(each, "bytes");
       if (own && bytes != kNone && bytes > live) {
         line("  of this process beside its blocks (context, modules, what libraries take unasked): " + size_text(bytes - live));
@@ -132,12 +127,12 @@ class OneReport {
   }
 
   void processes(const json& oom) {
-    const json list = oom.value("processes", json());
+    const json list = json_value(oom, "processes");
     if (!list.is_array()) {
       line(number(oom, "device") != kNone ? "  other processes on the GPU: not known (no NVML)" : "");
       return;
     }
-    bool named = oom.value("pids_are_of_this_namespace", false);
+    bool named = json_flag(oom, "pids_are_of_this_namespace");
     size_t others = 0;
     for (const json& each : list) {
       if (named && number(each, "pid") == number(oom, "pid")) {
@@ -146,7 +141,7 @@ class OneReport {
       ++others;
       std::string who = "of a process that cannot be named";
       if (named && each.contains("uid")) {
-        who = "pid " + std::to_string(number(each, "pid")) + ", " + user_name(number(each, "uid")) + ", " + words(each, "command");
+        who = "pid " + std::to_string(number(each, "pid")) + ", " + user_name(number(each, "uid")) + ", " + json_string(each, "command");
       } else if (named) {
         who = "pid " + std::to_string(number(each, "pid"));
       }
@@ -173,6 +168,7 @@ class OneReport {
 // Names and libraries for the numbers of stacks.
 void complete(json& oom, const ProcessLog& log, const StackFile& stacks) {
   for (json& each : oom["holders"]) {
+    each = each.is_object() ? each : json::object();
     uint64_t id = number(each, "stack_id");
     const Stack* stack = id != kNone ? stacks.find(id) : nullptr;
     each["library"] = library_of(stack, log.environment);
@@ -212,7 +208,7 @@ OomReports read_oom_reports(const std::vector<ProcessLog>& logs, size_t top, boo
     for (const std::string& path : files) {
       std::ifstream in(path);
       json oom = json::parse(in, nullptr, false);
-      if (!oom.is_object() || !oom.contains("holders") || !oom["holders"].is_array()) {
+      if (!json_value(oom, "holders").is_array()) {
         out.problems.push_back(path + ": not a report of this tool");
         continue;
       }
