@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(freed_at_exit_is_told_apart) {
   run_with_library({program("shutdown"), "return"}, {{"XLOG_LOG", folder / "x.csv"}});
   auto report = report_of(log_in(folder), true);
   uint64_t at_exit = 0;
-  for (const auto& group : report.gpus.at(0).by(xlog::tools::By::stack)) {
+  for (const auto& [place, group] : report.gpus.at(0).by(xlog::tools::By::stack).entries()) {
     at_exit += group.freed_at_exit;
   }
   BOOST_TEST(at_exit == 3000);

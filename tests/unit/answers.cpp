@@ -21,13 +21,10 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kSecond = 1'000'000'000;
 
 const Group& of_stack(const Report& report, uint64_t stack) {
-  for (size_t i = 0; i < report.places.size(); ++i) {
-    if (report.places[i].stack == stack) {
-      return report.gpus.at(0).by(By::stack).at(i);
-    }
-  }
-  BOOST_FAIL("no such stack");
-  return report.gpus.at(0).by(By::stack).at(0);
+  const auto& entries = report.gpus.at(0).by(By::stack).entries();
+  auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& each) { return report.places[each.number].stack == stack; });
+  BOOST_REQUIRE((found != entries.end()));
+  return found->group;
 }
 
 std::vector<ProcessLog> logs_of(const LogText& log, const TempFolder& folder, const std::string& name = "x") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tools/log/block_rows.h"
+
 namespace xlog::tools {
 
 namespace {
@@ -65,8 +67,8 @@ void Analyser::take(size_t process, const Event& event) {
   if (event.time >= next_snapshot_) {
     take_snapshots(event.time);
   }
-  bool begins = event.action == action::allocate || event.action == action::live;
-  bool ends = event.action == action::deallocate || event.action == action::context_destroyed || event.action == action::ended_unseen;
+  bool begins = begins_block(event);
+  bool ends = ends_block(event);
   if (!begins && !ends && event.action != action::reap_pending) {
     take_mark(process, event);
     return;
@@ -187,14 +189,25 @@ int Analyser::find_gpu(size_t process, uint64_t ordinal) {
 }
 
 GpuReport* Analyser::outside(std::string_view kind) {
-  auto found = std::find_if(report_.gpus.begin(), report_.gpus.end(), [&](const GpuReport& g) { return g.key == kind; });
-  if (found != report_.gpus.end()) {
-    return &*found;
+  int& place = kind == "host" ? host_ : import_;
+  if (place < 0) {
+    GpuReport& fresh = report_.gpus.emplace_back();
+    fresh.key = kind;
+    fresh.ordinal = kNone;
+    place = static_cast<int>(report_.gpus.size() - 1);
   }
-  GpuReport& fresh = report_.gpus.emplace_back();
-  fresh.key = kind;
-  fresh.ordinal = kNone;
-  return &fresh;
+  return &report_.gpus[static_cast<size_t>(place)];
+}
+
+Analyser::OnGpu& Analyser::Process::on_gpu(uint32_t gpu) {
+  for (OnGpu& each : on) {
+    if (each.gpu == gpu) {
+      return each;
+    }
+  }
+  OnGpu& fresh = on.emplace_back();
+  fresh.gpu = gpu;
+  return fresh;
 }
 
 }  // namespace xlog::tools

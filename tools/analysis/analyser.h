@@ -17,13 +17,20 @@ class Analyser {
   void run();
 
  private:
+  // What is known of one process on one GPU.
+  struct OnGpu {
+    uint32_t gpu = 0;  // place in Report::gpus
+    AddressMap addresses;
+    SavingModel model;
+  };
   // What is known of one process.
   struct Process {
+    OnGpu& on_gpu(uint32_t gpu);
+
     BlockMap blocks;
     std::unordered_map<uint64_t, LiveBlock> unseen;  // replaced at their address: their end must be the next row about it
     std::vector<int> gpu_of;                         // by its own ordinal: place in Report::gpus
-    std::vector<AddressMap> addresses;               // by place in Report::gpus
-    std::vector<SavingModel> models;                 // the same
+    std::vector<OnGpu> on;                           // the GPUs that it uses
     std::vector<signed char> is_exit;                // by place of a stack: 1 yes, 0 no, -1 not asked
     uint64_t off_since = 0;                          // its log is off; 0: it is on
     uint32_t only_thread = UINT32_MAX;               // while it has one
@@ -59,11 +66,7 @@ class Analyser {
   template <class Change>
   void for_groups(const LiveBlock& block, GpuReport& owner, Change change) {
     for (size_t i = 0; i < kDimensions; ++i) {
-      Groups& groups = owner.groups[i];
-      if (groups.size() <= block.numbers[i]) {
-        groups.resize(block.numbers[i] + 1);
-      }
-      change(touch(groups[block.numbers[i]], owner.peak_epoch));
+      change(touch(owner.groups[i].at(block.numbers[i]), owner.peak_epoch));
     }
   }
   template <class Value>
@@ -87,6 +90,8 @@ class Analyser {
   std::vector<uint64_t> thread_allocations_;  // by thread number
   uint64_t next_snapshot_ = UINT64_MAX;       // its time
   size_t snapshot_ = 0;
+  int host_ = -1;  // places in Report::gpus of what is no GPU's
+  int import_ = -1;
 };
 
 }  // namespace xlog::tools

@@ -58,12 +58,12 @@ void Analyser::allocate(size_t process, const Event& event) {
   block.order = ++order;
   own.blocks.insert(block);
   if (block.has_address) {
-    at(own.addresses, block.gpu).add(block.ptr, block.bytes);
+    own.on_gpu(block.gpu).addresses.add(block.ptr, block.bytes);
   }
   owner->refused_since = event.bytes >= owner->refused_since / 4 ? 0 : owner->refused_since;
   uint64_t made_now = made ? block.blocks : 0;
   if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone && report_.logs[process].sample == 0) {
-    save(block.numbers[0], at(own.models, block.gpu).allocation(block.bytes, event.elapsed_ns));
+    save(block.numbers[0], own.on_gpu(block.gpu).model.allocation(block.bytes, event.elapsed_ns));
   }
   SizeClass& size = report_.sizes[size_class(event.bytes)];
   size.allocations += made_now;
@@ -179,7 +179,7 @@ void Analyser::end(size_t process, const Event& event) {
   }
   bool at_exit = own.exit_begun || (event.stack_id != kNone && frees_at_exit(process, places_.of(process, event.stack_id)));
   if (event.api == "cuMemFree_v2" && event.kind == "plain" && event.elapsed_ns != kNone) {
-    save(block->numbers[0], at(own.models, block->gpu).free(block->bytes, event.elapsed_ns));
+    save(block->numbers[0], own.on_gpu(block->gpu).model.free(block->bytes, event.elapsed_ns));
   }
   note_life(process, *block, event);
   release(process, *block, at_exit);

@@ -36,7 +36,8 @@ void Analyser::take_snapshots(uint64_t time) {
 Holes Analyser::holes_on(uint32_t gpu) const {
   Holes sum;
   for (const Process& process : processes_) {
-    if (process.addresses.size() <= gpu) {
+    auto on = std::find_if(process.on.begin(), process.on.end(), [gpu](const OnGpu& each) { return each.gpu == gpu; });
+    if (on == process.on.end()) {
       continue;
     }
     std::vector<std::pair<uint64_t, uint64_t>> live;
@@ -45,7 +46,7 @@ Holes Analyser::holes_on(uint32_t gpu) const {
         live.emplace_back(block.ptr, block.bytes);
       }
     });
-    Holes own = process.addresses[gpu].holes(live);
+    Holes own = on->addresses.holes(live);
     sum.known = sum.known || own.known;
     sum.count += own.count;
     sum.bytes += own.bytes;
@@ -112,9 +113,8 @@ void Analyser::finish(const LogMerge& logs) {
     gpu.holes = holes_on(static_cast<uint32_t>(i));
     gpu.timeline.finish();
     for (Groups& groups : gpu.groups) {
-      for (Group& group : groups) {
-        touch(group, gpu.peak_epoch);
-      }
+      groups.each([&](Group& group) { touch(group, gpu.peak_epoch); });
+      groups.sort();
     }
     find_growth(gpu);
   }

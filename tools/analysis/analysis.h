@@ -72,6 +72,7 @@ struct GpuReport {
   std::string key;  // UUID, or the ordinal; the kind of memory that is no GPU's
   GpuInfo info;
   uint64_t ordinal = 0;
+  size_t stands_for = 1;  // so many GPUs, whose sum it is
   uint64_t live = 0;
   uint64_t live_blocks = 0;
   uint64_t live_taken = 0;  // as the driver rounds it

@@ -37,18 +37,16 @@ RunSums sums_of(const Report& report) {
     run.peak = std::max(run.peak, gpu.peak);
     run.live += gpu.live;
     run.allocations += gpu.allocations;
-    const Groups& stacks = gpu.by(By::stack);
-    for (size_t i = 0; i < stacks.size(); ++i) {
-      if (stacks[i].allocations + stacks[i].live == 0) {
+    for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+      if (group.allocations + group.live == 0) {
         continue;
       }
-      auto place = static_cast<uint32_t>(i);
       StackSums& sums = run.stacks[stable_name(report.stack(place))];
       sums.name = holder_name(report, place);
-      sums.at_peak += stacks[i].at_peak;
-      sums.live += stacks[i].live;
-      sums.bytes += stacks[i].bytes;
-      sums.allocations += stacks[i].allocations;
+      sums.at_peak += group.at_peak;
+      sums.live += group.live;
+      sums.bytes += group.bytes;
+      sums.allocations += group.allocations;
     }
   }
   return run;

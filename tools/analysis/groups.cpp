@@ -4,11 +4,49 @@
 
 namespace xlog::tools {
 
+size_t Groups::slot_of(uint32_t number) const {
+  size_t mask = slots_.size() - 1;
+  size_t at = number * 0x9E3779B1U & mask;
+  while (slots_[at] != 0 && entries_[slots_[at] - 1].number != number) {
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
+void Groups::grow() {
+  constexpr size_t kFirst = 16;
+  slots_.assign(slots_.empty() ? kFirst : slots_.size() * 2, 0);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    slots_[slot_of(entries_[i].number)] = static_cast<uint32_t>(i + 1);
+  }
+}
+
+Group& Groups::look_up(uint32_t number) {
+  if (entries_.size() * 2 >= slots_.size()) {
+    grow();
+  }
+  size_t slot = slot_of(number);
+  if (slots_[slot] == 0) {
+    entries_.push_back({number, {}});
+    slots_[slot] = static_cast<uint32_t>(entries_.size());
+  }
+  last_ = slots_[slot] - 1;
+  return entries_[last_].group;
+}
+
+void Groups::sort() {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.number < b.number; });
+  std::fill(slots_.begin(), slots_.end(), 0);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    slots_[slot_of(entries_[i].number)] = static_cast<uint32_t>(i + 1);
+  }
+}
+
 std::vector<Holder> largest(const Groups& groups, uint64_t Group::*bytes, uint64_t Group::*blocks, size_t count) {
   std::vector<Holder> all;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].*blocks != 0) {
-      all.push_back({static_cast<uint32_t>(i), groups[i].*bytes, groups[i].*blocks});
+  for (const auto& [number, group] : groups.entries()) {
+    if (group.*blocks != 0) {
+      all.push_back({number, group.*bytes, group.*blocks});
     }
   }
   auto larger = [](const Holder& a, const Holder& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.place < b.place; };

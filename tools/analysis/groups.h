@@ -30,7 +30,36 @@ struct Group {
 };
 inline constexpr uint64_t kShortLife = 1'000'000;  // ns
 
-using Groups = std::vector<Group>;  // by number
+// The groups of one dimension that a GPU has, by number: a run of thousands of ranks has many numbers, and each GPU few of them.
+class Groups {
+ public:
+  struct Entry {
+    uint32_t number = 0;
+    Group group;
+  };
+  // Makes it where there is none.
+  Group& at(uint32_t number) {
+    return last_ < entries_.size() && entries_[last_].number == number ? entries_[last_].group : look_up(number);
+  }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  // In the order of their numbers, for reading.
+  void sort();
+  template <class Visit>
+  void each(Visit visit) {
+    for (Entry& entry : entries_) {
+      visit(entry.group);
+    }
+  }
+
+ private:
+  Group& look_up(uint32_t number);
+  void grow();
+  [[nodiscard]] size_t slot_of(uint32_t number) const;
+
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> slots_;  // open addressing: place in `entries_` and 1; 0: empty
+  size_t last_ = 0;
+};
 
 // A group's figures at its GPU's peak are those from before its first change after the peak.
 inline Group& touch(Group& group, uint64_t peak_epoch) {

@@ -6,6 +6,7 @@
 
 #include "tools/analysis/numbering.h"
 #include "tools/analysis/taken.h"
+#include "tools/log/block_rows.h"
 
 namespace xlog::tools {
 
@@ -96,13 +97,11 @@ class Simulator {
   };
 
   void take(size_t process, const Event& event) {
-    bool begins = event.action == action::allocate || event.action == action::live;
     if (event.action == action::driver_used) {
       look(process, event);
-    } else if (event.result == "ok" && begins) {
+    } else if (event.result == "ok" && begins_block(event)) {
       allocate(process, event);
-    } else if (event.result == "ok" &&
-               (event.action == action::deallocate || event.action == action::context_destroyed || event.action == action::ended_unseen)) {
+    } else if (event.result == "ok" && ends_block(event)) {
       end(process, event);
     }
   }
@@ -171,11 +170,9 @@ class Simulator {
     }
     if (granted) {
       gpu.granted += cost;
-      if (gpu.holders.size() <= block.place) {
-        gpu.holders.resize(block.place + 1);
-      }
-      gpu.holders[block.place].live += block.bytes;
-      ++gpu.holders[block.place].live_blocks;
+      Group& holder = gpu.holders.at(block.place);
+      holder.live += block.bytes;
+      ++holder.live_blocks;
     } else if (told.refused++ == 0) {
       told.first = {.time = event.time,
                     .requested = event.bytes,
@@ -195,8 +192,9 @@ class Simulator {
     gpu.used -= std::min(gpu.used, freed);
     if (granted) {
       gpu.granted -= std::min(gpu.granted, freed);
-      gpu.holders[block.place].live -= block.bytes;
-      --gpu.holders[block.place].live_blocks;
+      Group& holder = gpu.holders.at(block.place);
+      holder.live -= block.bytes;
+      --holder.live_blocks;
     }
   }
 

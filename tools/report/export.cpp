@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "tools/analysis/taken.h"
+#include "tools/log/block_rows.h"
+#include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 
 namespace xlog::tools {
@@ -53,8 +55,8 @@ class Trace {
       put("{\"ph\":\"i\",\"s\":\"p\",\"name\":\"out of memory\",\"pid\":" + pid(process) + ",\"tid\":" + std::to_string(event.thread) +
           ",\"ts\":" + micros(event.time - first_time) + "}");
     }
-    bool begins = event.result == "ok" && (event.action == action::allocate || event.action == action::live) && event.ptr != kNone;
-    bool ends = event.result == "ok" && !begins && event.ptr != kNone;
+    bool begins = event.result == "ok" && begins_block(event) && event.ptr != kNone;
+    bool ends = event.result == "ok" && ends_block(event);
     auto& live = live_[process];
     auto known = live.find(event.ptr);
     if (begins && event.bytes != kNone && event.device != kNone) {
@@ -65,7 +67,7 @@ class Trace {
       live[event.ptr] = {event.generation, event.bytes, event.device};
       sum += event.bytes;
       counter(process, event.device, event.time - first_time, sum);
-    } else if (ends && known != live.end() && known->second.generation == event.generation && is_end(event.action)) {
+    } else if (ends && known != live.end() && known->second.generation == event.generation) {
       uint64_t device = known->second.device;
       uint64_t& sum = sums_[{process, device}];
       sum -= known->second.bytes;
@@ -81,9 +83,6 @@ class Trace {
     uint64_t bytes = 0;
     uint64_t device = 0;
   };
-  static bool is_end(std::string_view what) {
-    return what == action::deallocate || what == action::context_destroyed || what == action::ended_unseen;
-  }
   std::string pid(size_t process) const { return std::to_string(logs_[process].pid); }
   void counter(size_t process, uint64_t device, uint64_t time, uint64_t live) {
     put("{\"ph\":\"C\",\"name\":\"GPU " + std::to_string(device) + "\",\"pid\":" + pid(process) + ",\"ts\":" + micros(time) +
@@ -108,21 +107,14 @@ std::string time_of_day(uint64_t ns) {
          std::to_string(1'000'000 + ns / 1000 % 1'000'000).substr(1);
 }
 
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%lx", value);
-  return text;
-}
-
 }  // namespace
 
 void export_folded(const Report& report, What what, std::ostream& out) {
   std::map<std::string, uint64_t> lines;
   for (const GpuReport& gpu : report.gpus) {
-    const Groups& stacks = gpu.by(By::stack);
-    for (size_t i = 0; i < stacks.size(); ++i) {
-      uint64_t bytes = what == What::peak ? stacks[i].at_peak : what == What::live ? stacks[i].live : stacks[i].bytes;
-      const Stack* stack = report.stack(static_cast<uint32_t>(i));
+    for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+      uint64_t bytes = what == What::peak ? group.at_peak : what == What::live ? group.live : group.bytes;
+      const Stack* stack = report.stack(place);
       if (bytes == 0) {
         continue;
       }
@@ -157,11 +149,11 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
   out << "Thread,Time,Action,Pointer,Size,Stream\n";
   auto row = [&](const Event& event, const char* what, const std::string& ptr, uint64_t bytes) {
     out << event.thread << ',' << time_of_day(event.time) << ',' << what << ',' << ptr << ',' << bytes << ','
-        << (event.stream == kNone || event.stream == 0 ? "0" : hex(event.stream)) << '\n';
+        << (event.stream == kNone || event.stream == 0 ? "0" : hex_text(event.stream)) << '\n';
   };
   for (const Event* event = merge.next(process); event != nullptr; event = merge.next(process)) {
-    bool begins = event->action == action::allocate || event->action == action::live;
-    bool ends = event->action == action::deallocate || event->action == action::context_destroyed || event->action == action::ended_unseen;
+    bool begins = begins_block(*event);
+    bool ends = ends_block(*event);
     auto& own = live[process];
     if (begins && (event->device != device || !has_address(event->kind) || event->bytes == kNone)) {
       ++left_out;
@@ -170,14 +162,14 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
     } else if (begins && event->ptr != kNone) {
       auto old = own.find(event->ptr);
       if (old != own.end()) {  // freed out of sight
-        row(*event, "free", hex(event->ptr), old->second.second);
+        row(*event, "free", hex_text(event->ptr), old->second.second);
       }
       own[event->ptr] = {event->generation, event->bytes};
-      row(*event, "allocate", hex(event->ptr), event->bytes);
+      row(*event, "allocate", hex_text(event->ptr), event->bytes);
     } else if (ends && event->result == "ok") {
       auto known = own.find(event->ptr);
       if (known != own.end() && known->second.first == event->generation) {
-        row(*event, "free", hex(event->ptr), known->second.second);
+        row(*event, "free", hex_text(event->ptr), known->second.second);
         own.erase(known);
       } else {
         ++left_out;

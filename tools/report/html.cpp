@@ -91,9 +91,8 @@ class PageData {
           most[place].first = std::max(most[place].first, bytes);
         }
       }
-      const Groups& stacks = gpu.by(By::stack);
-      for (size_t i = 0; i < stacks.size(); ++i) {
-        most[i].first = std::max(most[i].first, stacks[i].at_peak);
+      for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+        most[place].first = std::max(most[place].first, group.at_peak);
       }
     }
     std::sort(most.begin(), most.end(),
@@ -175,20 +174,19 @@ class PageData {
   }
 
   json table(const GpuReport& gpu, By by) const {
-    const Groups& groups = gpu.by(by);
-    std::vector<size_t> order;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (groups[i].allocations + groups[i].live != 0) {
-        order.push_back(i);
+    std::vector<Groups::Entry> order;
+    for (const Groups::Entry& each : gpu.by(by).entries()) {
+      if (each.group.allocations + each.group.live != 0) {
+        order.push_back(each);
       }
     }
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return groups[a].at_peak != groups[b].at_peak ? groups[a].at_peak > groups[b].at_peak : groups[a].bytes > groups[b].bytes;
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return a.group.at_peak != b.group.at_peak ? a.group.at_peak > b.group.at_peak : a.group.bytes > b.group.bytes;
     });
     json rows = json::array();
     for (size_t i = 0; i < std::min({order.size(), kMostRows, limits_.places}); ++i) {
-      json row = group_json(groups[order[i]]);
-      row["name"] = by == By::stack ? stack_name(static_cast<uint32_t>(order[i])) : label(report_, by, order[i]);
+      json row = group_json(order[i].group);
+      row["name"] = by == By::stack ? stack_name(order[i].number) : label(report_, by, order[i].number);
       rows.push_back(std::move(row));
     }
     return rows;

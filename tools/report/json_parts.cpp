@@ -6,7 +6,7 @@ namespace xlog::tools {
 
 using nlohmann::json;
 
-json stack_json(const Report& report, uint32_t place) {
+json stack_json(const Report& report, uint32_t place, bool with_frames) {
   const StackKey& where = report.places[place];
   json out;
   out["process"] = report.logs[where.process].pid;
@@ -20,6 +20,9 @@ json stack_json(const Report& report, uint32_t place) {
     out["cache"] = cache;
   }
   out["library"] = library_of(stack, report.logs[where.process].environment);
+  if (!with_frames) {
+    return out;
+  }
   out["frames"] = json::array();
   for (const Frame* frame : stack->frames) {
     json each = {{"module", frame->module}, {"build_id", frame->build_id}, {"offset", frame->offset}};
@@ -35,10 +38,10 @@ json stack_json(const Report& report, uint32_t place) {
   return out;
 }
 
-json holders_json(const Report& report, const std::vector<Holder>& holders) {
+json holders_json(const Report& report, const std::vector<Holder>& holders, bool with_frames) {
   json list = json::array();
   for (const Holder& each : holders) {
-    list.push_back({{"bytes", each.bytes}, {"blocks", each.blocks}, {"stack", stack_json(report, each.place)}});
+    list.push_back({{"bytes", each.bytes}, {"blocks", each.blocks}, {"stack", stack_json(report, each.place, with_frames)}});
   }
   return list;
 }

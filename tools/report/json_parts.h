@@ -8,8 +8,9 @@
 
 namespace xlog::tools {
 
-nlohmann::json stack_json(const Report& report, uint32_t place);
-nlohmann::json holders_json(const Report& report, const std::vector<Holder>& holders);
+// Where a run has more GPUs than kMostGpusTold without the frames, which stand in `all_gpus`.
+nlohmann::json stack_json(const Report& report, uint32_t place, bool with_frames = true);
+nlohmann::json holders_json(const Report& report, const std::vector<Holder>& holders, bool with_frames = true);
 nlohmann::json group_json(const Group& group);
 nlohmann::json holes_json(const Holes& holes);
 // As text; what is not UTF-8 in a log becomes U+FFFD.

@@ -32,6 +32,11 @@ std::optional<Split> parse_split(const std::string& name);
 std::string split_text(const Report& report, const ReportStyle& style, Split split);
 std::string split_json(const Report& report, Split split);
 
+// More GPUs than this are told as one, their sum.
+inline constexpr size_t kMostGpusTold = 8;
+// What is told one by one: `sum` is filled in where it stands for the GPUs.
+std::vector<const GpuReport*> told_gpus(const Report& report, GpuReport& sum);
+
 // The sentence that the report begins with.
 std::string verdict(const Report& report);
 

@@ -7,8 +7,8 @@ using nlohmann::json;
 
 namespace {
 
-json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& style) {
-  constexpr size_t kTop = 50;
+json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& style, bool whole) {
+  const size_t kTop = whole ? 50 : 5;
   json out = {{"ordinal", gpu.is_gpu() ? json(gpu.ordinal) : json()},
               {"memory", gpu.is_gpu() ? "gpu" : gpu.key},
               {"uuid", gpu.info.uuid},
@@ -22,35 +22,35 @@ json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& sty
               {"failed", gpu.failed},
               {"refusals", gpu.refusals}};
   out["limit_bytes"] = gpu.info.limit_bytes != UINT64_MAX ? json(gpu.info.limit_bytes) : json();
-  out["at_peak"] = holders_json(report, largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, kTop));
+  out["at_peak"] = holders_json(report, largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, kTop), whole);
   Groups unsuppressed = gpu.by(By::stack);
   uint64_t suppressed = 0;
-  for (size_t i = 0; i < unsuppressed.size(); ++i) {
-    if (unsuppressed[i].live_blocks != 0 && style.suppressions.match(report.stack(static_cast<uint32_t>(i)))) {
-      suppressed += unsuppressed[i].live;
-      unsuppressed[i] = {};
+  for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+    if (group.live_blocks != 0 && style.suppressions.match(report.stack(place))) {
+      suppressed += group.live;
+      unsuppressed.at(place) = {};
     }
   }
-  out["never_freed"] = holders_json(report, largest(unsuppressed, &Group::live, &Group::live_blocks, kTop));
+  out["never_freed"] = holders_json(report, largest(unsuppressed, &Group::live, &Group::live_blocks, kTop), whole);
   out["suppressed_bytes"] = suppressed;
-  out["freed_only_at_exit"] = holders_json(report, largest(gpu.by(By::stack), &Group::freed_at_exit, &Group::freed_at_exit_blocks, kTop));
+  out["freed_only_at_exit"] =
+      holders_json(report, largest(gpu.by(By::stack), &Group::freed_at_exit, &Group::freed_at_exit_blocks, kTop), whole);
   out["refused"] = json::array();
   for (const Refusal& each : gpu.refused) {
     json refusal = {{"time_ns", each.time}, {"live_bytes", each.live}, {"result", each.result}, {"message", each.message}};
     refusal["requested_bytes"] = each.requested != kNone ? json(each.requested) : json();
     refusal["api"] = each.api;
-    refusal["stack"] = stack_json(report, each.place);
-    refusal["in_use"] = holders_json(report, each.holders);
+    refusal["stack"] = stack_json(report, each.place, whole);
+    refusal["in_use"] = holders_json(report, each.holders, whole);
     refusal["holes"] = holes_json(each.holes);
     out["refused"].push_back(std::move(refusal));
   }
   for (auto [what, by] :
        {std::pair("kinds", By::kind), std::pair("tags", By::tag), std::pair("queries", By::query), std::pair("streams", By::stream)}) {
-    const Groups& groups = gpu.by(by);
-    for (size_t i = 0; i < groups.size(); ++i) {
-      bool unnamed = i == 0 && (by == By::tag || by == By::query);
-      if (groups[i].allocations + groups[i].live != 0 && !unnamed) {
-        out[what][label(report, by, i)] = group_json(groups[i]);
+    for (const auto& [number, group] : gpu.by(by).entries()) {
+      bool unnamed = number == 0 && (by == By::tag || by == By::query);
+      if (group.allocations + group.live != 0 && !unnamed) {
+        out[what][label(report, by, number)] = group_json(group);
       }
     }
   }
@@ -69,13 +69,12 @@ json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& sty
                           {"default_pool_idle_bytes", gpu.most_look.pool_idle}};
   }
   out["threads"] = json::array();
-  for (size_t i = 0; i < gpu.by(By::thread).size(); ++i) {
-    const Group& group = gpu.by(By::thread)[i];
+  for (const auto& [number, group] : gpu.by(By::thread).entries()) {
     if (group.allocations + group.live != 0) {
       json each = group_json(group);
-      each["process"] = report.logs[report.threads[i].process].pid;
-      each["thread"] = report.threads[i].thread;
-      each["name"] = report.threads[i].name;
+      each["process"] = report.logs[report.threads[number].process].pid;
+      each["thread"] = report.threads[number].thread;
+      each["name"] = report.threads[number].name;
       out["threads"].push_back(std::move(each));
     }
   }
@@ -132,8 +131,13 @@ std::string report_json(const Report& report, const ReportStyle& style) {
                                 {"cut", process.cut}});
   }
   out["gpus"] = json::array();
+  GpuReport sum;
+  bool whole = told_gpus(report, sum).size() == report.gpus.size();
   for (const GpuReport& gpu : report.gpus) {
-    out["gpus"].push_back(gpu_json(report, gpu, style));
+    out["gpus"].push_back(gpu_json(report, gpu, style, whole || !gpu.is_gpu()));
+  }
+  if (!whole) {
+    out["all_gpus"] = gpu_json(report, sum, style, true);
   }
   auto savings = [](const Saving& saving) {
     json all = {{"spent_ns", saving.spent}};

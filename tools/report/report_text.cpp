@@ -31,12 +31,14 @@ void write_next(TextPage& page) {
 
 std::string report_text(const Report& report, const ReportStyle& style) {
   TextPage page{report, style};
+  GpuReport sum;
+  page.gpus = told_gpus(report, sum);
   page.line(verdict(report));
   write_findings(page);
   write_notes(page);
-  for (const GpuReport& gpu : report.gpus) {
-    write_peak(page, gpu);
-    write_refusals(page, gpu);
+  for (const GpuReport* gpu : page.gpus) {
+    write_peak(page, *gpu);
+    write_refusals(page, *gpu);
   }
   write_beyond(page);
   write_never_freed(page);

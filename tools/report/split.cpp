@@ -29,17 +29,14 @@ void add(Group& sum, const Group& group) {
 std::vector<std::pair<std::string, Group>> groups_of(const Report& report, const GpuReport& gpu, Split split) {
   std::map<std::string, Group> named;
   By by = split == Split::device ? By::process : split == Split::library ? By::stack : static_cast<By>(split);
-  const Groups& groups = gpu.by(by);
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const Group& group = groups[i];
+  for (const auto& [number, group] : gpu.by(by).entries()) {
     if (group.allocations + group.live + group.failures == 0) {
       continue;
     }
-    auto place = static_cast<uint32_t>(i);
     std::string name = split == Split::device    ? gpu_title(gpu)
-                       : split == Split::library ? library_of(report.stack(place), report.log_of(place).environment)
-                       : split == Split::stack   ? holder_name(report, place)
-                                                 : label(report, by, i);
+                       : split == Split::library ? library_of(report.stack(number), report.log_of(number).environment)
+                       : split == Split::stack   ? holder_name(report, number)
+                                                 : label(report, by, number);
     add(named[name], group);
   }
   std::vector<std::pair<std::string, Group>> all(named.begin(), named.end());

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "tools/report/format.h"
+
 namespace xlog::tools {
 
 std::string gpu_title(const GpuReport& gpu) {
   if (!gpu.is_gpu()) {
     return gpu.key == "host" ? "Pinned host memory" : "Imported memory (other processes' or APIs', not counted)";
+  }
+  if (gpu.stands_for != 1) {
+    return count_text(gpu.stands_for) + " GPUs";
   }
   std::string title = "GPU " + std::to_string(gpu.ordinal);
   return gpu.info.name.empty() ? title : title + " (" + gpu.info.name + ")";

@@ -72,13 +72,14 @@ void write_savings(TextPage& page) {
 
 void write_temporary(TextPage& page) {
   constexpr uint64_t kMany = 100;
-  for (const GpuReport& gpu : page.report.gpus) {
-    const Groups& stacks = gpu.by(By::stack);
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
+    const std::vector<Groups::Entry>& stacks = gpu.by(By::stack).entries();
     uint64_t temporary = 0;
     uint64_t short_lived = 0;
-    for (const Group& each : stacks) {
-      temporary += each.temporary;
-      short_lived += each.short_lived;
+    for (const auto& [place, group] : stacks) {
+      temporary += group.temporary;
+      short_lived += group.short_lived;
     }
     uint64_t most = std::max(temporary, short_lived);
     if (most < kMany || most * 10 < gpu.allocations) {
@@ -87,16 +88,16 @@ void write_temporary(TextPage& page) {
     page.heading(gpu_title(gpu) + ": " + count_text(temporary) + " of " + plural(gpu.allocations, "allocation") + " (" +
                  share_text(temporary, gpu.allocations) + ") freed before their thread made another; " + count_text(short_lived) + " (" +
                  share_text(short_lived, gpu.allocations) + ") lived less than 1 ms; most by");
-    auto order = by_size(stacks, [](const Group& group) { return std::max(group.temporary, group.short_lived); });
+    auto order = by_size(stacks, [](const Groups::Entry& each) { return std::max(each.group.temporary, each.group.short_lived); });
     for (size_t i = 0; i < std::min(order.size(), page.style.top); ++i) {
-      const Group& group = stacks[order[i]];
+      const Group& group = stacks[order[i]].group;
       if (std::max(group.temporary, group.short_lived) * 100 < most) {
         break;
       }
       page.line("  " + count_text(group.temporary) + " and " + count_text(group.short_lived) + " of " +
                 plural(group.allocations, "allocation") + ", " + size_text(group.bytes / std::max<uint64_t>(group.allocations, 1)) +
                 " each");
-      page.frames(order[i], "      ");
+      page.frames(stacks[order[i]].number, "      ");
     }
   }
 }

@@ -81,21 +81,20 @@ namespace {
 
 // What the program says of its memory; blocks of which it says nothing are the rest.
 void write_named(TextPage& page, const std::string& what, By by, const GpuReport& gpu, bool with_end) {
-  const Groups& groups = gpu.by(by);
-  std::vector<size_t> order;
+  std::vector<Groups::Entry> order;
   size_t first = by == By::tag || by == By::query ? 1 : 0;
-  for (size_t i = first; i < groups.size(); ++i) {
-    if (groups[i].allocations != 0 || groups[i].live != 0) {
-      order.push_back(i);
+  for (const Groups::Entry& each : gpu.by(by).entries()) {
+    if (each.number >= first && each.group.allocations + each.group.live != 0) {
+      order.push_back(each);
     }
   }
   if (first == 0 && order.size() < 2) {
     return;
   }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return groups[a].at_peak > groups[b].at_peak; });
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.group.at_peak > b.group.at_peak; });
   for (size_t i = 0; i < std::min(order.size(), 2 * page.style.top); ++i) {
-    const Group& group = groups[order[i]];
-    page.line("  " + what + label(page.report, by, order[i]) + ": " + plural(group.allocations, "allocation") + ", " +
+    const auto& [number, group] = order[i];
+    page.line("  " + what + label(page.report, by, number) + ": " + plural(group.allocations, "allocation") + ", " +
               size_text(group.at_peak) + " at the peak" + (with_end ? ", " + size_text(group.live) + " at the end" : ""));
   }
   if (order.size() > 2 * page.style.top) {
@@ -103,17 +102,24 @@ void write_named(TextPage& page, const std::string& what, By by, const GpuReport
   }
 }
 
+// Number 0 stands for blocks without a name.
+bool has_names(const Groups& groups) {
+  const auto& all = groups.entries();
+  return std::any_of(all.begin(), all.end(), [](const auto& each) { return each.number != 0; });
+}
+
 size_t used(const Groups& groups) {
-  return static_cast<size_t>(std::count_if(groups.begin(), groups.end(), [](const Group& each) { return each.allocations != 0; }));
+  const auto& all = groups.entries();
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const auto& each) { return each.group.allocations != 0; }));
 }
 
 }  // namespace
 
 void write_splits(TextPage& page) {
-  for (const GpuReport& gpu : page.report.gpus) {
-    bool is_named = gpu.by(By::tag).size() > 1 || gpu.by(By::query).size() > 1;
-    if (is_named || used(gpu.by(By::kind)) > 1 || used(gpu.by(By::thread)) > 1 || used(gpu.by(By::stream)) > 1 ||
-        page.report.gpus.size() > 1) {
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
+    bool is_named = has_names(gpu.by(By::tag)) || has_names(gpu.by(By::query));
+    if (is_named || used(gpu.by(By::kind)) > 1 || used(gpu.by(By::thread)) > 1 || used(gpu.by(By::stream)) > 1 || page.gpus.size() > 1) {
       page.heading(gpu_title(gpu) + ": " + plural(gpu.allocations, "allocation") +
                    (gpu.failed != 0 ? ", " + count_text(gpu.failed) + " failed" : ""));
     }
@@ -132,8 +138,9 @@ void write_process(TextPage& page, size_t index, const std::vector<size_t>& pare
   const ProcessReport& process = page.report.processes[index];
   uint64_t at_peak = 0;
   for (const GpuReport& gpu : page.report.gpus) {
-    const Groups& groups = gpu.by(By::process);
-    at_peak += gpu.is_gpu() && index < groups.size() ? groups[index].at_peak : 0;
+    for (const auto& [number, group] : gpu.by(By::process).entries()) {
+      at_peak += gpu.is_gpu() && number == index ? group.at_peak : 0;
+    }
   }
   page.line(indent + label(page.report, By::process, index) + ": " + plural(process.allocations, "allocation") + ", " + size_text(at_peak) +
             " at the peak" + (process.live != 0 ? ", " + size_text(process.live) + " at the end" : ""));

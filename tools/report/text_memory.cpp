@@ -29,11 +29,9 @@ std::string sparkline(const GpuReport& gpu) {
 // What libraries and caches held, largest first; only where there is more than one.
 void write_libraries(TextPage& page, const GpuReport& gpu, uint64_t Group::*bytes, uint64_t whole) {
   std::map<std::string, uint64_t> held;
-  const Groups& stacks = gpu.by(By::stack);
-  for (size_t i = 0; i < stacks.size(); ++i) {
-    if (stacks[i].*bytes != 0) {
-      auto place = static_cast<uint32_t>(i);
-      held[library_of(page.report.stack(place), page.report.log_of(place).environment)] += stacks[i].*bytes;
+  for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+    if (group.*bytes != 0) {
+      held[library_of(page.report.stack(place), page.report.log_of(place).environment)] += group.*bytes;
     }
   }
   if (held.size() < 2) {
@@ -49,16 +47,18 @@ void write_libraries(TextPage& page, const GpuReport& gpu, uint64_t Group::*byte
 }
 
 void write_by_stack(TextPage& page, const std::string& title, uint64_t Group::*bytes, uint64_t Group::*blocks, bool suppress) {
-  for (const GpuReport& gpu : page.report.gpus) {
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
     Groups groups = gpu.by(By::stack);
     uint64_t whole = 0;
     uint64_t suppressed = 0;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (suppress && groups[i].*blocks != 0 && page.style.suppressions.match(page.report.stack(static_cast<uint32_t>(i)))) {
-        suppressed += groups[i].*bytes;
-        groups[i] = {};
+    for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+      if (suppress && group.*blocks != 0 && page.style.suppressions.match(page.report.stack(place))) {
+        suppressed += group.*bytes;
+        groups.at(place) = {};
+      } else {
+        whole += group.*bytes;
       }
-      whole += groups[i].*bytes;
     }
     if (whole != 0) {
       page.heading(gpu_title(gpu) + ": " + size_text(whole) + " " + title);
@@ -102,7 +102,8 @@ void write_peak(TextPage& page, const GpuReport& gpu) {
   } else if (gpu.info.total_bytes != 0) {
     text += ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
   }
-  page.heading(text + ", " + time_text(gpu.peak_time - page.report.first_time) + " after the first call; held by");
+  page.heading(gpu.stands_for != 1 ? gpu_title(gpu) + ": " + size_text(gpu.peak) + " in all, each at its own peak; held by"
+                                   : text + ", " + time_text(gpu.peak_time - page.report.first_time) + " after the first call; held by");
   page.holders(largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, page.style.top), gpu.peak);
   if (gpu.is_gpu()) {
     write_libraries(page, gpu, &Group::at_peak, gpu.peak);
@@ -110,13 +111,16 @@ void write_peak(TextPage& page, const GpuReport& gpu) {
       page.line("  the driver rounds that to " + size_text(gpu.peak_taken) + ": " + size_text(gpu.peak_taken - gpu.peak) +
                 " more (512 B steps, 2 MiB above 1 MiB)");
     }
-    page.line("  over the run: |" + sparkline(gpu) + "|");
+    if (!gpu.timeline.highest().empty()) {
+      page.line("  over the run: |" + sparkline(gpu) + "|");
+    }
   }
 }
 
 // Contexts, modules, what libraries take without asking: and all of other processes on the same GPU.
 void write_beyond(TextPage& page) {
-  for (const GpuReport& gpu : page.report.gpus) {
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
     const DriverLook& most = gpu.most_look;
     if (most.beyond() == 0) {
       continue;
@@ -171,7 +175,8 @@ void write_freed_at_exit(TextPage& page) {
 }
 
 void write_growing(TextPage& page) {
-  for (const GpuReport& gpu : page.report.gpus) {
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
     if (gpu.growing.empty()) {
       continue;
     }
@@ -186,7 +191,10 @@ void write_growing(TextPage& page) {
 
 std::string live_text(const Report& report, const ReportStyle& style, const std::string& moment) {
   TextPage page{report, style};
-  for (const GpuReport& gpu : report.gpus) {
+  GpuReport sum;
+  page.gpus = told_gpus(report, sum);
+  for (const GpuReport* each_gpu : page.gpus) {
+    const GpuReport& gpu = *each_gpu;
     page.line(gpu_title(gpu) + ": " + size_text(gpu.live) + " in " + plural(gpu.live_blocks, "block") + " live " + moment + "; held by");
     page.holders(largest(gpu.by(By::stack), &Group::live, &Group::live_blocks, style.top), gpu.live);
     write_libraries(page, gpu, &Group::live, gpu.live);

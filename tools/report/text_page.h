@@ -13,6 +13,8 @@ namespace xlog::tools {
 struct TextPage {
   const Report& report;
   const ReportStyle& style;
+  // What the sections are about: the report's, or where these are too many to tell one by one, their sum.
+  std::vector<const GpuReport*> gpus = {};
   std::string out = {};
 
   void line(const std::string& text) { out += text + '\n'; }

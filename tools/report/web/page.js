@@ -9,6 +9,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);  // steps of the axis of bytes
+const theme = document.documentElement.dataset;
 let gpu = 0;
 let plot = null;
 let flame = null;
@@ -105,12 +106,11 @@ function draw() {
 }
 
 function toggleTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
+  theme.theme = theme.theme === "dark" ? "light" : "dark";
   plot.redraw();
 }
 
+theme.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 at("title").textContent = data.title;
 document.title = `xlog: ${data.title}`;
 at("verdict").textContent = data.verdict;
