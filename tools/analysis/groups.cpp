@@ -6,7 +6,7 @@ namespace xlog::tools {
 
 size_t Groups::slot_of(uint32_t number) const {
   size_t mask = slots_.size() - 1;
-  size_t at = number * 0x9E3779B1U & mask;
+  size_t at = size_t{number} * 0x9E3779B1U & mask;
   while (slots_[at] != 0 && entries_[slots_[at] - 1].number != number) {
     at = (at + 1) & mask;
   }
