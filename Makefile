@@ -243,7 +243,7 @@ golden: $(B)/unit_tests  ## write the golden reports anew: look at the differenc
 bench: all $(NOOP) $(SIM) $(BENCHES)  ## the figures, as ratios in one run, on a driver that does nothing
 	$(Q)tests/bench/bench.sh $(B)
 
-bench-report: all $(NOOP) $(BENCHES)  ## how fast a log of ten million events is read, beside DuckDB and heaptrack_print
+bench-report: all $(NOOP) $(BENCHES)  ## how fast a log of ten million events is read, beside DuckDB
 	$(Q)tests/bench/bench-report.sh $(B)
 
 fuzz: all  ## an hour of libFuzzer over what reads logs, on all cores (FUZZ_SECONDS)

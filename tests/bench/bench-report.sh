@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench-report.sh BUILD [EVENTS]: a log of ten million events read by `xlog report`, beside DuckDB that computes the peak and the
-# totals by stack of the same file, and beside heaptrack_print; ratios within this run, the best of three.
+# totals by stack of the same file; ratios within this run, the best of three.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd) build=$(cd "$1" && pwd) events=${2:-10000000}
 work=$(mktemp -d "${BENCH_DIR:-$build}/bench.XXXXXX"); trap 'rm -rf "$work"' EXIT
@@ -24,11 +24,3 @@ if [ -d "$build/tests-web/node_modules" ]; then
   duck=$(for _ in 1 2 3; do node "$build/tests-web/duckdb_peak.mjs" "$log" 2> "$work/duck"; done | sort -n | head -1)
   echo "  DuckDB, peak and totals only  $duck s ($(cat "$work/duck")): $(ratio "$duck" "$ours") times as long (at least 2)"
 else echo "  DuckDB: not here (make check fetches it)"; fi
-if command -v heaptrack_print > /dev/null; then
-  ${CXX:-g++} -O2 -std=c++20 "$here/peers/heap_pairs.cpp" -o "$work/heap_pairs"
-  heaptrack --raw -o "$work/heap" "$work/heap_pairs" 1000000 32 > /dev/null 2>&1
-  interpret=$(ls /usr/lib/*/heaptrack/libexec/heaptrack_interpret /usr/lib/heaptrack/libexec/heaptrack_interpret 2> /dev/null | head -1)
-  { case $(ls "$work"/heap*) in *.zst) zstd -dc "$work"/heap*.zst ;; *) gzip -dc "$work"/heap*.gz ;; esac; } 2> /dev/null | "$interpret" 2> /dev/null | gzip -1 > "$work/heaptrack.gz"
-  theirs=$(seconds heaptrack_print "$work/heaptrack.gz")
-  echo "  heaptrack_print               $theirs s for two million events: ours reads $(awk -v n="$rows" -v s="$ours" -v t="$theirs" 'BEGIN{printf "%.1f", (n / s) / (2e6 / t)}') times as many events a second (at least 3)"
-else echo "  heaptrack_print: not here"; fi
