@@ -6,6 +6,7 @@ build=$1 seconds=$2 out=$1/fuzz
 command -v clang++ >/dev/null || { echo "fuzz: skipped: no clang++"; exit 0; }
 mkdir -p "$out/obj" "$out/corpus"
 flags="-std=c++20 -O1 -g -w -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D__CUDA_API_VERSION_INTERNAL -I. -I$build/gen -isystem ${CUDA_HOME:-/usr/local/cuda}/include"
+[ -z "$(find tools runtime -name "*.h" -newer "$out/report" 2> /dev/null)" ] || rm -f "$out"/obj/*.o
 sources=$(ls tools/*/*.cpp tests/fuzz/report.cpp | grep -v tools/command/main.cpp)
 printf '%s\n' $sources | xargs -P"$(nproc)" -I{} sh -c 'o='"$out"'/obj/$(echo {} | tr / _).o; [ "$o" -nt {} ] || clang++ '"$flags"' -c {} -o "$o"'
 clang++ -fsanitize=fuzzer,address,undefined -o "$out/report" "$out"/obj/*.o "$build/obj/tools/report/page.S.o" "$build/libxlog_runtime.a" -pthread -ldw -lelf -ldl

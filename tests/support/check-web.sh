@@ -11,7 +11,8 @@ if ! find_browser >/dev/null && command -v apt-get >/dev/null; then
   echo "web: installing chromium" >&2
   { $as apt-get -qq update && DEBIAN_FRONTEND=noninteractive $as apt-get -qq install -y --no-install-recommends chromium; } >/dev/null 2>&1
 fi
-export XLOG_CHROMIUM=$(find_browser) || skip "no chromium"
+XLOG_CHROMIUM=$(find_browser) || skip "no chromium"
+export XLOG_CHROMIUM
 web=$XLOG_BUILD/tests-web
 if ! cmp -s tests/web/package-lock.json "$web/package-lock.json"; then
   rm -rf "$web" && mkdir -p "$web" && cp tests/web/package*.json "$web/"

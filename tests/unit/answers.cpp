@@ -282,3 +282,28 @@ BOOST_AUTO_TEST_CASE(what_was_refused_and_given_later) {
   text = at_end(LogText().allocate(refused(400)).allocate({.ptr = 0x1000, .bytes = 99, .stack = 1}));
   BOOST_TEST(text.find("out of memory at the end") != text.npos);
 }
+
+// A run of many ranks: each GPU's own figures, and one answer for all.
+BOOST_AUTO_TEST_CASE(many_gpus_are_told_as_their_sum) {
+  auto run = [](uint64_t gpus) {
+    LogText log;
+    for (uint64_t i = 0; i < gpus; ++i) {
+      log.allocate({.ptr = 0x100000 * (i + 1), .bytes = 100 + i, .stack = 1, .device = i});
+      log.allocate({.ptr = 0x200000 * (i + 100), .bytes = 10, .stack = 2, .device = i});
+    }
+    return log.report();
+  };
+  GpuReport sum;
+  BOOST_TEST(told_gpus(run(kMostGpusTold), sum).size() == kMostGpusTold);
+  Report many = run(9);
+  std::vector<const GpuReport*> told = told_gpus(many, sum);
+  BOOST_REQUIRE(told.size() == 1);
+  BOOST_TEST(told[0]->peak == 9 * 110 + 36);
+  BOOST_TEST(told[0]->allocations == 18);
+  auto held = largest(told[0]->by(By::stack), &Group::at_peak, &Group::blocks_at_peak, 5);
+  BOOST_REQUIRE(held.size() == 2);
+  BOOST_TEST(held[0].bytes == 9 * 100 + 36);
+  BOOST_TEST(held[0].blocks == 9);
+  BOOST_TEST(report_text(many, {}).find("9 GPUs: 1.00 KiB in all, each at its own peak; held by") != std::string::npos);
+  BOOST_TEST(report_json(many, {}).find("\"all_gpus\"") != std::string::npos);
+}

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import test from "node:test";
 import Ajv from "ajv/dist/2020.js";
 import { goldens, root, xlog } from "./support.mjs";
@@ -30,3 +32,14 @@ for (const folder of goldens) {
     holds("simulation", xlog("simulate", "--json", "--gpu", "4T", folder).out);
   });
 }
+
+test("many GPUs", () => {
+  const folder = mkdtempSync(join(tmpdir(), "xlog-gpus-"));
+  const header = "thread,time,action,ptr,bytes,device,seq,generation,kind,result,stack_id";
+  const rows = Array.from({ length: 9 }, (_, i) => `1,${1700000000000000000n + BigInt(i)},allocate,0x7f00000${i}0000,512,${i},${i + 1},${i + 1},plain,ok,1`);
+  writeFileSync(join(folder, "x.1.csv"), [header, ...rows, ""].join("\n"));
+  const { out } = xlog("report", "--json", folder);
+  rmSync(folder, { recursive: true });
+  holds("report", out);
+  assert.equal(JSON.parse(out).all_gpus.peak_bytes, 9 * 512);
+});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tools/analysis/group_sum.h"
 #include "tools/log/libraries.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
@@ -14,18 +15,6 @@ namespace {
 
 constexpr const char* kSplits[] = {"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library"};
 
-void add(Group& sum, const Group& group) {
-  sum.allocations += group.allocations;
-  sum.bytes += group.bytes;
-  sum.live += group.live;
-  sum.live_blocks += group.live_blocks;
-  sum.at_peak += group.at_peak;
-  sum.freed_at_exit += group.freed_at_exit;
-  sum.failures += group.failures;
-  sum.temporary += group.temporary;
-  sum.short_lived += group.short_lived;
-}
-
 std::vector<std::pair<std::string, Group>> groups_of(const Report& report, const GpuReport& gpu, Split split) {
   std::map<std::string, Group> named;
   By by = split == Split::device ? By::process : split == Split::library ? By::stack : static_cast<By>(split);
@@ -37,7 +26,7 @@ std::vector<std::pair<std::string, Group>> groups_of(const Report& report, const
                        : split == Split::library ? library_of(report.stack(number), report.log_of(number).environment)
                        : split == Split::stack   ? holder_name(report, number)
                                                  : label(report, by, number);
-    add(named[name], group);
+    add_group(named[name], group);
   }
   std::vector<std::pair<std::string, Group>> all(named.begin(), named.end());
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.at_peak > b.second.at_peak; });

@@ -1,25 +1,12 @@
 // A run of thousands of ranks has thousands of GPUs: what each stack held on all of them is one answer.
 #include <algorithm>
 
+#include "tools/analysis/group_sum.h"
 #include "tools/report/report.h"
 
 namespace xlog::tools {
 
 namespace {
-
-void add(Group& sum, const Group& group) {
-  sum.allocations += group.allocations;
-  sum.bytes += group.bytes;
-  sum.live += group.live;
-  sum.live_blocks += group.live_blocks;
-  sum.at_peak += group.at_peak;
-  sum.blocks_at_peak += group.blocks_at_peak;
-  sum.freed_at_exit += group.freed_at_exit;
-  sum.freed_at_exit_blocks += group.freed_at_exit_blocks;
-  sum.failures += group.failures;
-  sum.temporary += group.temporary;
-  sum.short_lived += group.short_lived;
-}
 
 void add(GpuReport& sum, const GpuReport& gpu) {
   sum.live += gpu.live;
@@ -34,7 +21,7 @@ void add(GpuReport& sum, const GpuReport& gpu) {
                static_cast<By>(i) == By::query;  // threads, streams and processes are each rank's own
     for (const auto& [number, group] : gpu.groups[i].entries()) {
       if (few) {
-        add(sum.groups[i].at(number), group);
+        add_group(sum.groups[i].at(number), group);
       }
     }
   }
