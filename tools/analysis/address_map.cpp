@@ -18,7 +18,11 @@ uint64_t end_of(uint64_t ptr, uint64_t bytes) {
 void AddressMap::add(uint64_t ptr, uint64_t bytes) {
   uint64_t begin = ptr;
   uint64_t end = end_of(ptr, bytes);
-  if (given_up_ || (begin >= begin_ && end <= end_)) {
+  if (given_up_) {
+    return;
+  }
+  if (end_ != nullptr && begin >= begin_ && begin <= *end_ && end < next_) {
+    *end_ = std::max(*end_, end);
     return;
   }
   auto next = ranges_.upper_bound(begin);
@@ -30,11 +34,13 @@ void AddressMap::add(uint64_t ptr, uint64_t bytes) {
     end = std::max(end, next->second);
     next = ranges_.erase(next);
   }
-  ranges_.emplace_hint(next, begin, end);
+  auto range = ranges_.emplace_hint(next, begin, end);
   begin_ = begin;
-  end_ = end;
+  end_ = &range->second;
+  next_ = next != ranges_.end() ? next->first : UINT64_MAX;
   if (ranges_.size() > kMostRanges) {
     given_up_ = true;
+    end_ = nullptr;
     ranges_.clear();
   }
 }

@@ -42,6 +42,7 @@ void Analyser::run() {
   size_t process = 0;
   uint64_t rows = 0;
   for (const Event* event = logs.next(process); event != nullptr; event = logs.next(process)) {
+    expect(process, logs.source(process).reader());
     if (event->time <= options_.until) {
       take(process, *event);
     }
@@ -50,6 +51,24 @@ void Analyser::run() {
     }
   }
   finish(logs);
+}
+
+// Rows to come, which another core has parsed, and their blocks are fetched while others are worked on: a log of many live
+// blocks is mostly waiting for memory.
+void Analyser::expect(size_t process, const RowReader& rows) const {
+  constexpr size_t kRow = 24;
+  constexpr size_t kSlot = 16;
+  constexpr size_t kBlock = 8;
+  const BlockMap& blocks = processes_[process].blocks;
+  if (const Event* row = rows.peek(kRow)) {
+    prefetch_all(row);
+  }
+  if (const Event* row = rows.peek(kSlot)) {
+    blocks.expect(row->ptr);
+  }
+  if (const Event* row = rows.peek(kBlock)) {
+    blocks.expect_soon(row->ptr);
+  }
 }
 
 void Analyser::take(size_t process, const Event& event) {

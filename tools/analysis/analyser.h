@@ -39,6 +39,7 @@ class Analyser {
     bool exit_begun = false;
   };
 
+  void expect(size_t process, const RowReader& rows) const;
   void take(size_t process, const Event& event);
   void take_mark(size_t process, const Event& event);
   void allocate(size_t process, const Event& event);
@@ -48,7 +49,7 @@ class Analyser {
   void switch_log(size_t process, const Event& event);
   void look(size_t process, const Event& event);
   void weigh(size_t process, const Event& event, LiveBlock& block) const;
-  void number(size_t process, const Event& event, LiveBlock& block);
+  void find_groups(size_t process, const Event& event, GpuReport& owner, LiveBlock& block);
   uint32_t thread_of(size_t process, const Event& event);
   void release(size_t process, const LiveBlock& block, bool at_exit);
   void note_life(size_t process, const LiveBlock& block, const Event& event);
@@ -66,7 +67,7 @@ class Analyser {
   template <class Change>
   void for_groups(const LiveBlock& block, GpuReport& owner, Change change) {
     for (size_t i = 0; i < kDimensions; ++i) {
-      change(touch(owner.groups[i].at(block.numbers[i]), owner.peak_epoch));
+      change(touch(owner.groups[i].at_place(block.groups[i]), owner.peak_epoch));
     }
   }
   template <class Value>

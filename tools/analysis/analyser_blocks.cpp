@@ -21,6 +21,11 @@ size_t lifetime_class(uint64_t ns) {
   return i;
 }
 
+uint32_t number_of(const GpuReport& owner, const LiveBlock& block, By by) {
+  auto i = static_cast<size_t>(by);
+  return owner.groups[i].number(block.groups[i]);
+}
+
 }  // namespace
 
 void Analyser::allocate(size_t process, const Event& event) {
@@ -53,8 +58,8 @@ void Analyser::allocate(size_t process, const Event& event) {
   block.taken = taken_by(event.kind, event.bytes);
   block.has_address = has_address(event.kind);
   weigh(process, event, block);
-  number(process, event, block);
-  uint64_t& order = at(thread_allocations_, block.numbers[static_cast<size_t>(By::thread)]);
+  find_groups(process, event, *owner, block);
+  uint64_t& order = at(thread_allocations_, number_of(*owner, block, By::thread));
   block.order = ++order;
   own.blocks.insert(block);
   if (block.has_address) {
@@ -63,7 +68,7 @@ void Analyser::allocate(size_t process, const Event& event) {
   owner->refused_since = event.bytes >= owner->refused_since / 4 ? 0 : owner->refused_since;
   uint64_t made_now = made ? block.blocks : 0;
   if (event.api == "cuMemAlloc_v2" && event.elapsed_ns != kNone && report_.logs[process].sample == 0) {
-    save(block.numbers[0], own.on_gpu(block.gpu).model.allocation(block.bytes, event.elapsed_ns));
+    save(number_of(*owner, block, By::stack), own.on_gpu(block.gpu).model.allocation(block.bytes, event.elapsed_ns));
   }
   SizeClass& size = report_.sizes[size_class(event.bytes)];
   size.allocations += made_now;
@@ -105,17 +110,18 @@ void Analyser::weigh(size_t process, const Event& event, LiveBlock& block) const
   }
 }
 
-void Analyser::number(size_t process, const Event& event, LiveBlock& block) {
-  auto& numbers = block.numbers;
-  numbers[static_cast<size_t>(By::stack)] = places_.of(process, event.stack_id);
-  numbers[static_cast<size_t>(By::thread)] = thread_of(process, event);
-  numbers[static_cast<size_t>(By::stream)] = streams_.of(process, event.stream, [&](uint32_t) {
-    report_.streams.push_back({process, event.stream});
-  });
-  numbers[static_cast<size_t>(By::kind)] = kinds_.number(event.kind);
-  numbers[static_cast<size_t>(By::tag)] = tags_.number(event.tag);
-  numbers[static_cast<size_t>(By::query)] = queries_.number(event.query_id);
-  numbers[static_cast<size_t>(By::process)] = static_cast<uint32_t>(process);
+void Analyser::find_groups(size_t process, const Event& event, GpuReport& owner, LiveBlock& block) {
+  auto belongs = [&](By by, uint32_t number) {
+    auto i = static_cast<size_t>(by);
+    block.groups[i] = owner.groups[i].place(number);
+  };
+  belongs(By::stack, places_.of(process, event.stack_id));
+  belongs(By::thread, thread_of(process, event));
+  belongs(By::stream, streams_.of(process, event.stream, [&](uint32_t) { report_.streams.push_back({process, event.stream}); }));
+  belongs(By::kind, kinds_.number(event.kind));
+  belongs(By::tag, tags_.number(event.tag));
+  belongs(By::query, queries_.number(event.query_id));
+  belongs(By::process, static_cast<uint32_t>(process));
 }
 
 uint32_t Analyser::thread_of(size_t process, const Event& event) {
@@ -179,7 +185,7 @@ void Analyser::end(size_t process, const Event& event) {
   }
   bool at_exit = own.exit_begun || (event.stack_id != kNone && frees_at_exit(process, places_.of(process, event.stack_id)));
   if (event.api == "cuMemFree_v2" && event.kind == "plain" && event.elapsed_ns != kNone) {
-    save(block->numbers[0], own.on_gpu(block->gpu).model.free(block->bytes, event.elapsed_ns));
+    save(number_of(report_.gpus[block->gpu], *block, By::stack), own.on_gpu(block->gpu).model.free(block->bytes, event.elapsed_ns));
   }
   note_life(process, *block, event);
   release(process, *block, at_exit);
@@ -194,7 +200,7 @@ void Analyser::note_life(size_t process, const LiveBlock& block, const Event& ev
   LifetimeClass& lived = report_.lifetimes[lifetime_class(life)];
   lived.blocks += block.blocks;
   lived.bytes += block.stands_for;
-  bool temporary = thread_allocations_[block.numbers[static_cast<size_t>(By::thread)]] == block.order;
+  bool temporary = thread_allocations_[number_of(report_.gpus[block.gpu], block, By::thread)] == block.order;
   bool short_lived = life < kShortLife;
   if (event.thread != kNone) {
     thread_of(process, event);
@@ -239,7 +245,7 @@ void Analyser::fail(size_t process, const Event& event) {
   }
   ++owner->failed;
   LiveBlock asked;
-  number(process, event, asked);
+  find_groups(process, event, *owner, asked);
   for_groups(asked, *owner, [](Group& group) { ++group.failures; });
   if (event.result != "CUDA_ERROR_OUT_OF_MEMORY" && event.result != "rmm::bad_alloc") {
     return;
@@ -252,7 +258,7 @@ void Analyser::fail(size_t process, const Event& event) {
   refusal.time = event.time;
   refusal.requested = event.bytes;
   refusal.live = owner->live;
-  refusal.place = asked.numbers[0];
+  refusal.place = number_of(*owner, asked, By::stack);
   refusal.api = event.api;
   refusal.result = event.result;
   refusal.message = event.message;

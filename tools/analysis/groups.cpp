@@ -21,7 +21,7 @@ void Groups::grow() {
   }
 }
 
-Group& Groups::look_up(uint32_t number) {
+uint32_t Groups::look_up(uint32_t number) {
   if (entries_.size() * 2 >= slots_.size()) {
     grow();
   }
@@ -30,8 +30,7 @@ Group& Groups::look_up(uint32_t number) {
     entries_.push_back({number, {}});
     slots_[slot] = static_cast<uint32_t>(entries_.size());
   }
-  last_ = slots_[slot] - 1;
-  return entries_[last_].group;
+  return last_ = slots_[slot] - 1;
 }
 
 void Groups::sort() {

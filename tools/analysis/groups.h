@@ -37,10 +37,11 @@ class Groups {
     uint32_t number = 0;
     Group group;
   };
-  // Makes it where there is none.
-  Group& at(uint32_t number) {
-    return last_ < entries_.size() && entries_[last_].number == number ? entries_[last_].group : look_up(number);
-  }
+  // Place in entries() of the group `number`, until sort(); makes it where there is none.
+  uint32_t place(uint32_t number) { return last_ < entries_.size() && entries_[last_].number == number ? last_ : look_up(number); }
+  Group& at_place(uint32_t place) { return entries_[place].group; }
+  Group& at(uint32_t number) { return at_place(place(number)); }
+  [[nodiscard]] uint32_t number(uint32_t place) const { return entries_[place].number; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   // In the order of their numbers, for reading.
   void sort();
@@ -52,13 +53,13 @@ class Groups {
   }
 
  private:
-  Group& look_up(uint32_t number);
+  uint32_t look_up(uint32_t number);
   void grow();
   [[nodiscard]] size_t slot_of(uint32_t number) const;
 
   std::vector<Entry> entries_;
   std::vector<uint32_t> slots_;  // open addressing: place in `entries_` and 1; 0: empty
-  size_t last_ = 0;
+  uint32_t last_ = 0;
 };
 
 // A group's figures at its GPU's peak are those from before its first change after the peak.

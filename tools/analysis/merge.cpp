@@ -54,7 +54,7 @@ TimeSpan LogMerge::span_of(const LogSource& source) {
   }
   RowBatch tail;
   tail.parse(source.reader().format(), text.substr(from, end + 1 - from), text.size() - end - 1);
-  for (const Event& row : tail.rows) {
+  for (const Event& row : tail.rows()) {
     uint64_t time = row.time;
     if (source.reader().format().has_time_of_day() && time < source.event().time) {
       time += 86'400'000'000'000;

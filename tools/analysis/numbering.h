@@ -1,6 +1,7 @@
-// Numbers for what blocks have in common: asked for at every row, so the last answer is looked at first.
+// Numbers for what blocks have in common: asked for at every row, so the last answers are looked at first.
 #pragma once
 
+#include <array>
 #include <map>
 #include <unordered_map>
 
@@ -37,23 +38,27 @@ class ProcessNumbers {
   template <class Fresh>
   uint32_t of(size_t process, uint64_t value, Fresh fresh) {
     Known& known = known_[process];
-    if (known.has_last && known.last == value) {
-      return known.last_number;
+    Recent& recent = known.recent[value * 0x9E3779B97F4A7C15ULL >> (64 - kRecentBits)];
+    if (recent.is_known && recent.value == value) {
+      return recent.number;
     }
     auto [it, is_new] = known.numbers.try_emplace(value, count_);
     if (is_new) {
       fresh(count_++);
     }
-    known.has_last = true;
-    known.last = value;
-    return known.last_number = it->second;
+    recent = {value, it->second, true};
+    return it->second;
   }
 
  private:
+  static constexpr unsigned kRecentBits = 3;
+  struct Recent {
+    uint64_t value = 0;
+    uint32_t number = 0;
+    bool is_known = false;
+  };
   struct Known {
-    bool has_last = false;
-    uint64_t last = 0;
-    uint32_t last_number = 0;
+    std::array<Recent, 1 << kRecentBits> recent;
     std::unordered_map<uint64_t, uint32_t> numbers;
   };
   std::vector<Known> known_;

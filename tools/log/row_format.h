@@ -54,6 +54,7 @@ class RowFormat {
 
   Dialect dialect_ = Dialect::xlog;
   std::vector<int8_t> columns_;  // by field: the Column, or -1
+  bool in_order_ = false;        // field and Column are the same
   RmmPlaces rmm_;
   uint64_t device_ = 0;
   std::string error_;

@@ -112,9 +112,9 @@ Event* RowReader::next() {
       for (; gap_at_ < batch.gaps.size() && batch.gaps[gap_at_].before <= row_; ++gap_at_) {
         pass(batch.gaps[gap_at_]);
       }
-      if (row_ < batch.rows.size()) {
-        Event& row = batch.rows[row_];
-        line_ = first_line_ + batch.row_lines[row_++] + 1;
+      if (row_ < batch.rows().size()) {
+        Event& row = batch.rows()[row_];
+        line_ = first_line_ + batch.line_of(row_++) + 1;
         unfinished_rows_ += has_pieces_ || (gap_ >= kShortestPlace && !after_retracted_) ? 1 : 0;
         gap_ = 0;
         has_pieces_ = false;

@@ -40,6 +40,10 @@ class RowReader {
     }
     return row != nullptr;
   }
+  // The row `ahead` behind the one that next() gives; nullptr where it is not read yet.
+  [[nodiscard]] const Event* peek(size_t ahead) const {
+    return current_ != nullptr && ahead < current_->batch.rows().size() - row_ ? &current_->batch.rows()[row_ + ahead] : nullptr;
+  }
   // Bytes of the file that no row to come stands in.
   [[nodiscard]] size_t offset() const { return begun_; }
   [[nodiscard]] uint64_t line() const { return line_; }  // of the row that next() gave, from 1
