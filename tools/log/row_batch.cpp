@@ -59,7 +59,7 @@ const char* RowBatch::parse_line(const RowFormat& format, const char* at, const 
       fields_[count++] = {field, static_cast<size_t>(comma - field)};
       field = comma + 1;
     }
-    if (count + (newline != 0 ? 1 : 0) > most) {
+    if (count > most) {
       break;
     }
     if (newline != 0) {
