@@ -272,6 +272,24 @@ BOOST_AUTO_TEST_CASE(rmm_reads_what_is_exported) {
   BOOST_TEST(report.gpus.at(0).refusals == 1);
 }
 
+// REPLAY_BENCH keeps one table of addresses.
+BOOST_AUTO_TEST_CASE(one_address_in_two_processes_is_two_blocks_for_rmm) {
+  LogText log;
+  log.allocate({.ptr = 0x7f0000001000, .bytes = 100, .time = kSecond, .stack = 1});
+  log.free({.ptr = 0x7f0000001000, .bytes = 100, .time = 2 * kSecond});
+  TempFolder folder;
+  log.write(folder, "a.1");
+  log.write(folder, "a.2");
+  std::ostringstream out;
+  std::vector<std::string> problems;
+  BOOST_TEST(export_rmm(find_logs({folder.path()}, problems), 0, out, problems) == 0);
+  for (const char* row : {"allocate,0x7f0000001000,", "free,0x7f0000001000,", "allocate,0x17f0000001000,", "free,0x17f0000001000,"}) {
+    size_t place = out.str().find(row);
+    BOOST_TEST(place != std::string::npos, row);
+    BOOST_TEST(out.str().find(row, place + 1) == std::string::npos, row);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_was_refused_and_given_later) {
   auto refused = [](uint64_t bytes) { return LogText::Block{.bytes = bytes, .result = "CUDA_ERROR_OUT_OF_MEMORY"}; };
   auto at_end = [](const LogText& log) { return summary_text(log.report(), "the program exited with 1", kSecond, ""); };

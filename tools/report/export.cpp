@@ -146,6 +146,8 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
   std::map<size_t, std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>>> live;  // ptr -> generation, bytes
   uint64_t left_out = 0;
   size_t process = 0;
+  // The same address in two processes is two blocks, and a reader of this form has one table of them: a device address has 47 bits.
+  auto pointer = [&process](uint64_t ptr) { return hex_text(ptr | (uint64_t{process} << 48)); };
   out << "Thread,Time,Action,Pointer,Size,Stream\n";
   auto row = [&](const Event& event, const char* what, const std::string& ptr, uint64_t bytes) {
     out << event.thread << ',' << time_of_day(event.time) << ',' << what << ',' << ptr << ',' << bytes << ','
@@ -162,14 +164,14 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
     } else if (begins && event->ptr != kNone) {
       auto old = own.find(event->ptr);
       if (old != own.end()) {  // freed out of sight
-        row(*event, "free", hex_text(event->ptr), old->second.second);
+        row(*event, "free", pointer(event->ptr), old->second.second);
       }
       own[event->ptr] = {event->generation, event->bytes};
-      row(*event, "allocate", hex_text(event->ptr), event->bytes);
+      row(*event, "allocate", pointer(event->ptr), event->bytes);
     } else if (ends && event->result == "ok") {
       auto known = own.find(event->ptr);
       if (known != own.end() && known->second.first == event->generation) {
-        row(*event, "free", hex_text(event->ptr), known->second.second);
+        row(*event, "free", pointer(event->ptr), known->second.second);
         own.erase(known);
       } else {
         ++left_out;
