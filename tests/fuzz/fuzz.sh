@@ -12,6 +12,6 @@ printf '%s\n' $sources | xargs -P"$(nproc)" -I{} sh -c 'o='"$out"'/obj/$(echo {}
 clang++ -fsanitize=fuzzer,address,undefined -o "$out/report" "$out"/obj/*.o "$build/obj/tools/report/page.S.o" "$build/libxlog_runtime.a" -pthread -ldw -lelf -ldl
 cd "$out"
 # Two of our own threads a process: jobs are processes.
-ASAN_OPTIONS=allocator_may_return_null=1 ./report -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=60000 -jobs="$(nproc)" -workers="$(nproc)" \
+ASAN_OPTIONS=allocator_may_return_null=1 ./report -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=256 -max_len=60000 -jobs="$(nproc)" -workers="$(nproc)" \
   -print_final_stats=1 corpus "$OLDPWD/tests/fuzz/corpus" > fuzz.log 2>&1 || { grep -hE 'ERROR|SUMMARY|Test unit' fuzz-*.log | head; echo "fuzz: failed"; exit 1; }
 grep -hE 'number_of_executed_units' fuzz-*.log | awk '{n += $2} END {print "fuzz: " n " runs in " '"$seconds"' " s on each core, nothing found"}'

@@ -1,10 +1,14 @@
 // Reading what is not a whole, well-formed log of ours: a report tells what can be told, says what it left out, and goes on.
+#include <sys/resource.h>
+
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "support/log_text.h"
 #include "support/process.h"
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/diff.h"
+#include "tools/command/whatis.h"
 #include "tools/log/mapped_file.h"
 #include "tools/log/row_reader.h"
 #include "tools/report/oom.h"
@@ -12,6 +16,7 @@
 
 using namespace xlog;
 using namespace xlog::tools;
+using test::LogText;
 using test::TempFolder;
 namespace data = boost::unit_test::data;
 
@@ -232,6 +237,32 @@ BOOST_AUTO_TEST_CASE(logs_of_rmm) {
     }
   }
   BOOST_TEST(report_of(kDialects[0].text, "log.dev3.csv").gpus[0].ordinal == 3);
+}
+
+// A number in a log is a name: what it is called 300 million takes no more memory than what is called 1.
+BOOST_AUTO_TEST_CASE(a_high_number_takes_no_memory) {
+  auto most_resident = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss >> 10;  // MiB
+  };
+  TempFolder folder;
+  for (uint64_t high : {uint64_t{300'000'000}, uint64_t{1} << 31, uint64_t{1} << 40, UINT64_MAX - 1}) {
+    LogText log;
+    log.allocate({.ptr = 0x7f0000001000, .bytes = 100, .thread = high, .stack = high, .stream = high});
+    log.allocate({.ptr = 0x7f0000002000, .bytes = 10, .stack = 1, .device = high});
+    log.free({.ptr = 0x7f0000001000, .bytes = 100, .thread = high, .stack = high, .stream = high});
+    log.write(folder);
+    std::string stacks = test::slurp(folder / "x.stacks.csv");
+    stacks += std::to_string(high) + ",0,/opt/app,abcd,0x1,main,app.cpp,99\n";
+    test::spit(folder / "x.stacks.csv", stacks);
+    long before = most_resident();
+    std::vector<std::string> problems;
+    std::vector<ProcessLog> logs = find_logs({folder / "x.csv"}, problems);
+    BOOST_TEST(analyse(logs, {.resolve = false}).gpus.at(0).peak == 100);
+    BOOST_TEST(what_is({.address = 0x7f0000001010, .at = {}}, logs, false).found);
+    BOOST_TEST(most_resident() - before < 256, high);
+  }
 }
 
 // Companions that somebody else wrote, or that are of another version.

@@ -106,7 +106,7 @@ class Search {
                  .device = event.device,
                  .made = event.time,
                  .thread = event.thread,
-                 .stack = stacks_.canonical(event.stack_id),
+                 .stack = event.stack_id,
                  .kind = event.action == action::map ? "mapped, " + std::string(event.message) : std::string(event.kind),
                  .ended = 0,
                  .end_stack = kNone,
@@ -126,7 +126,7 @@ class Search {
     if (it->second.holds(query_.address)) {
       past_.push_back(it->second);
       past_.back().ended = event.time;
-      past_.back().end_stack = event.stack_id != kNone ? stacks_.canonical(event.stack_id) : kNone;
+      past_.back().end_stack = event.stack_id;
       past_.back().end_action = event.action;
       past_.back().end_api = event.api;
     }

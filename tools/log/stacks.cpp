@@ -92,16 +92,7 @@ void StackFile::read(const std::string& path) {
     }
     at = end;
   }
-  std::map<std::vector<const Frame*>, uint64_t> first;
-  for (const auto& [id, stack] : stacks_) {
-    if (id < (uint64_t{1} << 32)) {
-      canonical_.resize(std::max<size_t>(canonical_.size(), id + 1), kNone);
-      canonical_[id] = first.try_emplace(stack.frames, id).first->second;
-    }
-  }
 }
-
-uint64_t StackFile::canonical(uint64_t id) const { return id < canonical_.size() && canonical_[id] != kNone ? canonical_[id] : id; }
 
 bool FrameTable::needs_names() const {
   for (const auto& [key, frame] : frames_) {

@@ -48,15 +48,12 @@ class StackFile {
   bool write(const std::string& path) const;
 
   [[nodiscard]] const Stack* find(uint64_t id) const;
-  // The lowest number of the same stack: a library that was unloaded in between gives it another.
-  [[nodiscard]] uint64_t canonical(uint64_t id) const;
   [[nodiscard]] size_t size() const { return stacks_.size(); }
   [[nodiscard]] bool needs_names() const { return frames_->needs_names(); }
 
  private:
   std::shared_ptr<FrameTable> frames_;
   std::map<uint64_t, Stack> stacks_;
-  std::vector<uint64_t> canonical_;  // by number
 };
 
 // `file:line` or the module, for people.

@@ -173,6 +173,7 @@ void write_ranks(TextPage& page) {
   double mean = sum / static_cast<double>(ranks.size());
   auto median = static_cast<double>(peak(ranks[ranks.size() / 2]));
   std::vector<double> distances;
+  distances.reserve(ranks.size());
   for (size_t i : ranks) {
     distances.push_back(std::abs(static_cast<double>(peak(i)) - median));
   }
