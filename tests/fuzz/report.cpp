@@ -11,7 +11,6 @@
 
 #include "tools/analysis/diff.h"
 #include "tools/analysis/simulate.h"
-#include "tools/command/whatis.h"
 #include "tools/report/export.h"
 #include "tools/report/html.h"
 #include "tools/report/oom.h"
@@ -88,10 +87,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       simulation_text(simulate(logs, small), small);
       break;
     }
-    default:
+    default: {
       read_oom_reports(logs, 5, false);
-      what_is({.address = 0x7f0000000010, .at = "1ms"}, logs, false);
+      WhatisQuery query{.address = 0x7f0000000010, .at = "1ms"};
+      WhatisAnswer answer = what_is(query, logs, false);
+      whatis_text(answer, query, true);
+      whatis_json(answer, query);
       break;
+    }
   }
   return 0;
 }

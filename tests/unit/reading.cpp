@@ -8,7 +8,6 @@
 #include "support/process.h"
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/diff.h"
-#include "tools/command/whatis.h"
 #include "tools/log/mapped_file.h"
 #include "tools/log/row_reader.h"
 #include "tools/report/oom.h"
@@ -260,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_high_number_takes_no_memory) {
     std::vector<std::string> problems;
     std::vector<ProcessLog> logs = find_logs({folder / "x.csv"}, problems);
     BOOST_TEST(analyse(logs, {.resolve = false}).gpus.at(0).peak == 100);
-    BOOST_TEST(what_is({.address = 0x7f0000001010, .at = {}}, logs, false).found);
+    BOOST_TEST(what_is({.address = 0x7f0000001010, .at = {}}, logs, false).found());
     BOOST_TEST(most_resident() - before < 256, high);
   }
 }

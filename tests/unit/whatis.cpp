@@ -3,7 +3,7 @@
 
 #include "support/process.h"
 #include "tools/analysis/moment.h"
-#include "tools/command/whatis.h"
+#include "tools/report/report.h"
 
 using namespace xlog;
 using namespace xlog::tools;
@@ -18,8 +18,9 @@ struct Answer {
 
 Answer ask(uint64_t address, const std::string& at = "") {
   std::vector<std::string> problems;
-  WhatisAnswer answer = what_is({.address = address, .at = at, .all_frames = false}, find_logs({"tests/golden/training"}, problems), false);
-  return {answer.text, answer.found, answer.problems.size() + problems.size()};
+  WhatisQuery query{.address = address, .at = at};
+  WhatisAnswer answer = what_is(query, find_logs({"tests/golden/training"}, problems), false);
+  return {whatis_text(answer, query, false), answer.found(), answer.problems.size() + problems.size()};
 }
 
 bool has(const Answer& answer, const char* words) { return answer.text.find(words) != std::string::npos; }

@@ -30,8 +30,16 @@ for (const folder of goldens) {
     holds("diff", xlog("diff", "--json", folder, goldens[0]).out);
     holds("simulation", xlog("simulate", "--json", "--gpu", "1G", folder).out);
     holds("simulation", xlog("simulate", "--json", "--gpu", "4T", folder).out);
+    const ptr = /allocate,(0x[0-9a-f]+)/.exec(readFileSync(join(folder, readdirSync(folder).find((each) => /\d\.csv$/.test(each))), "utf8"))[1];
+    const { out, status } = xlog("whatis", "--json", ptr, folder);
+    holds("whatis", out);
+    assert.equal(status, 0);
+    assert.equal(JSON.parse(out).found, true);
+    holds("whatis", xlog("whatis", "--json", "0x10", folder).out);
   });
 }
+
+test("doctor", () => holds("doctor", xlog("doctor", "--json", "--", "sh").out));
 
 test("many GPUs", () => {
   const folder = mkdtempSync(join(tmpdir(), "xlog-gpus-"));

@@ -8,6 +8,7 @@
 #include "tools/command/control.h"
 #include "tools/command/doctor.h"
 #include "tools/command/launch.h"
+#include "tools/report/json_parts.h"
 
 namespace xlog::tools {
 
@@ -42,13 +43,17 @@ int env_command(const LaunchOptions& options) {
   return complaints.empty() ? 0 : 2;
 }
 
-int doctor_command(const std::vector<std::string>& command) {
+int doctor_command(const std::vector<std::string>& command, bool as_json) {
   bool good = true;
+  nlohmann::json findings = nlohmann::json::array();
+  std::string text;
   for (const Finding& each : examine(command)) {
-    std::cout << (each.good ? "  ok  " : "  NO  ") << each.text << '\n';
+    text += (each.good ? "  ok  " : "  NO  ") + each.text + '\n';
+    findings.push_back({{"good", each.good}, {"text", each.text}});
     good = good && each.good;
   }
-  return good ? 0 : 1;
+  std::cout << (as_json ? dump({{"format", kFormatVersion}, {"good", good}, {"findings", std::move(findings)}}) : text);
+  return good ? kYes : kNo;
 }
 
 int log_command(bool on, const std::vector<unsigned>& pids) {
@@ -101,11 +106,16 @@ Command add_log(CLI::App& app) {
 }
 
 Command add_doctor(CLI::App& app) {
-  auto examined = std::make_shared<std::vector<std::string>>();
+  struct Options {
+    std::vector<std::string> command;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
   auto* doctor = app.add_subcommand("doctor", "would the library load into a program, and what would it see");
-  doctor->add_option("command", *examined, "the program, after --");
+  doctor->add_option("command", options->command, "the program, after --");
+  doctor->add_flag("--json", options->json, "for machines");
   doctor->footer("  xlog doctor -- ./app");
-  return {doctor, [examined] { return doctor_command(*examined); }};
+  return {doctor, [options] { return doctor_command(options->command, options->json); }};
 }
 
 }  // namespace xlog::tools

@@ -2,44 +2,49 @@
 #include <memory>
 
 #include "tools/command/commands.h"
-#include "tools/command/whatis.h"
+#include "tools/report/report.h"
 
 namespace xlog::tools {
 
 namespace {
 
-int whatis_command(const std::string& address, WhatisQuery query, const std::vector<std::string>& names) {
-  std::optional<uint64_t> parsed = parse_address(address);
+struct Options {
+  std::string address;
+  WhatisQuery query;
+  std::vector<std::string> names;
+  bool all_frames = false;
+  bool json = false;
+};
+
+int whatis_command(const Options& options) {
+  WhatisQuery query = options.query;
+  std::optional<uint64_t> parsed = parse_address(options.address);
   if (!parsed) {
-    std::cerr << "xlog: \"" << address << "\" is no address: give it as 0x7f0000000000\n";
+    std::cerr << "xlog: \"" << options.address << "\" is no address: give it as 0x7f0000000000\n";
     return kTrouble;
   }
   query.address = *parsed;
-  std::vector<ProcessLog> logs = named_logs(names);
+  std::vector<ProcessLog> logs = named_logs(options.names);
   WhatisAnswer answer = what_is(query, logs, true);
   for (const std::string& each : answer.problems) {
     std::cerr << "xlog: " << each << '\n';
   }
-  std::cout << answer.text << std::flush;
-  return logs.empty() || !answer.problems.empty() ? kTrouble : answer.found ? kYes : kNo;
+  std::cout << (options.json ? whatis_json(answer, query) : whatis_text(answer, query, options.all_frames)) << std::flush;
+  return logs.empty() || !answer.problems.empty() ? kTrouble : answer.found() ? kYes : kNo;
 }
 
 }  // namespace
 
 Command add_whatis(CLI::App& app) {
-  struct Options {
-    std::string address;
-    WhatisQuery query;
-    std::vector<std::string> names;
-  };
   auto options = std::make_shared<Options>();
   auto* whatis = app.add_subcommand("whatis", "what stood at a device address (exit 1: no block of the log)");
   whatis->add_option("address", options->address, "0x7f...")->required();
   whatis->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
   whatis->add_option("--at", options->query.at, "when: ns since the epoch, or 1.5s, 20ms, 300us after the first row");
-  whatis->add_flag("--all-frames", options->query.all_frames, "whole stacks");
+  whatis->add_flag("--all-frames", options->all_frames, "whole stacks");
+  whatis->add_flag("--json", options->json, "for machines");
   whatis->footer("  xlog whatis 0x7f5a3c001200 xlog.train/");
-  return {whatis, [options] { return whatis_command(options->address, options->query, options->names); }};
+  return {whatis, [options] { return whatis_command(*options); }};
 }
 
 }  // namespace xlog::tools

@@ -6,37 +6,47 @@ namespace xlog::tools {
 
 using nlohmann::json;
 
-json stack_json(const Report& report, uint32_t place, bool with_frames) {
-  const StackKey& where = report.places[place];
-  json out;
-  out["process"] = report.logs[where.process].pid;
-  const Stack* stack = report.stack(place);
-  if (stack == nullptr) {
-    return out;
+namespace {
+
+json frame_json(const Frame& frame) {
+  json out = {{"module", frame.module}, {"build_id", frame.build_id}, {"offset", frame.offset}};
+  if (!frame.function.empty()) {
+    out["function"] = frame.function;
   }
-  out["stack_id"] = where.stack;
-  std::string cache = cache_of(*stack, report.logs[where.process].environment);
-  if (!cache.empty()) {
-    out["cache"] = cache;
-  }
-  out["library"] = library_of(stack, report.logs[where.process].environment);
-  if (!with_frames) {
-    return out;
-  }
-  out["frames"] = json::array();
-  for (const Frame* frame : stack->frames) {
-    json each = {{"module", frame->module}, {"build_id", frame->build_id}, {"offset", frame->offset}};
-    if (!frame->function.empty()) {
-      each["function"] = frame->function;
-    }
-    if (!frame->file.empty()) {
-      each["file"] = frame->file;
-      each["line"] = frame->line;
-    }
-    out["frames"].push_back(std::move(each));
+  if (!frame.file.empty()) {
+    out["file"] = frame.file;
+    out["line"] = frame.line;
   }
   return out;
 }
+
+json stack_json(const ProcessLog& log, const Stack* stack, uint64_t id, bool with_frames) {
+  json out = {{"process", log.pid}};
+  if (stack == nullptr) {
+    return out;
+  }
+  out["stack_id"] = id;
+  std::string cache = cache_of(*stack, log.environment);
+  if (!cache.empty()) {
+    out["cache"] = cache;
+  }
+  out["library"] = library_of(stack, log.environment);
+  if (with_frames) {
+    out["frames"] = json::array();
+    for (const Frame* frame : stack->frames) {
+      out["frames"].push_back(frame_json(*frame));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+json stack_json(const Report& report, uint32_t place, bool with_frames) {
+  return stack_json(report.log_of(place), report.stack(place), report.places[place].stack, with_frames);
+}
+
+json stack_json(const ProcessLog& log, const StackFile& stacks, uint64_t id) { return stack_json(log, stacks.find(id), id, true); }
 
 json holders_json(const Report& report, const std::vector<Holder>& holders, bool with_frames) {
   json list = json::array();

@@ -7,6 +7,7 @@
 
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/suppressions.h"
+#include "tools/analysis/whatis.h"
 
 namespace xlog::tools {
 
@@ -31,6 +32,9 @@ enum class Split : uint8_t { stack, thread, stream, kind, tag, query, process, d
 std::optional<Split> parse_split(const std::string& name);
 std::string split_text(const Report& report, const ReportStyle& style, Split split);
 std::string split_json(const Report& report, Split split);
+
+std::string whatis_text(const WhatisAnswer& answer, const WhatisQuery& query, bool all_frames);
+std::string whatis_json(const WhatisAnswer& answer, const WhatisQuery& query);
 
 // More GPUs than this are told as one, their sum.
 inline constexpr size_t kMostGpusTold = 8;
