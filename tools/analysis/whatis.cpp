@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 
 #include "tools/analysis/moment.h"
 #include "tools/analysis/taken.h"
@@ -137,6 +138,7 @@ bool WhatisAnswer::found() const {
 
 WhatisAnswer what_is(const WhatisQuery& query, const std::vector<ProcessLog>& logs, bool resolve) {
   WhatisAnswer answer;
+  auto frames = std::make_shared<FrameTable>();
   for (const ProcessLog& log : logs) {
     AddressInProcess here;
     std::string problem = search(query, log, here);
@@ -145,11 +147,12 @@ WhatisAnswer what_is(const WhatisQuery& query, const std::vector<ProcessLog>& lo
       continue;
     }
     here.log = log;
+    here.stacks = StackFile(frames);
     here.stacks.read(log.stem + ".stacks.csv");
-    if (resolve) {
-      here.stacks.resolve();
-    }
     answer.processes.push_back(std::move(here));
+  }
+  if (resolve) {
+    frames->resolve();
   }
   return answer;
 }
