@@ -1,6 +1,8 @@
 // What stood at an address, and when.
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
+#include "support/log_text.h"
 #include "support/process.h"
 #include "tools/analysis/moment.h"
 #include "tools/report/report.h"
@@ -77,4 +79,23 @@ BOOST_AUTO_TEST_CASE(addresses_of_nothing) {
   BOOST_TEST(has(answer, "above: 0x7f0000000000"));
   BOOST_TEST(ask(0x10, "soon").problems == 1);
   BOOST_TEST(!ask(0x7f9000000000).found);  // pinned host memory
+}
+
+// Of an address that a cache has given out again and again, a program is told the last blocks and how many there were.
+BOOST_AUTO_TEST_CASE(an_address_of_many_blocks_makes_a_short_answer) {
+  test::LogText log;
+  for (uint64_t i = 1; i <= 40; ++i) {
+    log.allocate({.ptr = 0x7f0000001000, .bytes = i, .time = 10 * i, .stack = 1, .generation = i});
+    log.free({.ptr = 0x7f0000001000, .bytes = i, .time = 10 * i + 5, .generation = i});
+  }
+  test::TempFolder folder;
+  log.write(folder);
+  std::vector<std::string> problems;
+  WhatisQuery query{.address = 0x7f0000001000, .at = {}};
+  auto here = nlohmann::json::parse(whatis_json(what_is(query, find_logs({folder / "x.csv"}, problems), false), query))["processes"][0];
+  BOOST_TEST(here["past_count"] == 40);
+  BOOST_REQUIRE(here["past"].size() == 16);
+  BOOST_TEST(here["past"].front()["generation"] == 25);
+  BOOST_TEST(here["past"].back()["ended"]["time_ns"] == 405);
+  BOOST_TEST(here["now"].is_null());
 }

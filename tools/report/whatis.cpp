@@ -13,6 +13,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kPastShown = 4;
+constexpr size_t kPastInJson = 16;  // an address of a cache's has had hundreds of thousands of blocks
 
 class InProcess {
  public:
@@ -122,12 +123,13 @@ std::string whatis_json(const WhatisAnswer& answer, const WhatisQuery& query) {
               {"processes", json::array()}};
   for (const AddressInProcess& here : answer.processes) {
     json past = json::array();
-    for (const BlockSeen& block : here.past) {
-      past.push_back(block_json(here, block));
+    for (size_t i = here.past.size() - std::min(here.past.size(), kPastInJson); i < here.past.size(); ++i) {
+      past.push_back(block_json(here, here.past[i]));
     }
     out["processes"].push_back({{"process", here.log.pid},
                                 {"first_time_ns", here.first_time},
                                 {"now", block_json(here, here.now)},
+                                {"past_count", here.past.size()},
                                 {"past", std::move(past)},
                                 {"below", block_json(here, here.below)},
                                 {"above", block_json(here, here.above)}});
