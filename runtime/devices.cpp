@@ -86,11 +86,10 @@ int Devices::of_stream(const DriverApi& driver, const StreamArg& stream) noexcep
 }
 
 int Devices::of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept {
-  int device = -1;
   {
     LockGuard guard(lock_);
-    if (pools_.find(pool, device)) {
-      return device;
+    if (PoolDevice* known = pools_.find(reinterpret_cast<uint64_t>(pool)); known != nullptr) {
+      return known->device;
     }
   }
   int devices = driver.cuDeviceGetDefaultMemPool != nullptr ? count(driver) : 0;
@@ -105,12 +104,20 @@ int Devices::of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept {
 
 void Devices::pool_created(CUmemoryPool pool, int device) noexcept {
   LockGuard guard(lock_);
-  pools_.add(pool, device);
+  bool known = false;
+  if (PoolDevice* place = pools_.claim(reinterpret_cast<uint64_t>(pool), known); place != nullptr) {
+    place->device = device;
+  }
 }
 
-void Devices::pool_destroyed(CUmemoryPool pool) noexcept {
+int Devices::pool_ends(CUmemoryPool pool) noexcept {
   LockGuard guard(lock_);
-  pools_.remove(pool);
+  PoolDevice* known = pools_.find(reinterpret_cast<uint64_t>(pool));
+  int device = known != nullptr ? known->device : kUnknown;
+  if (known != nullptr) {
+    pools_.erase(known);
+  }
+  return device;
 }
 
 void Devices::context_destroyed(CUcontext context) noexcept {

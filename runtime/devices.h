@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/lock.h"
+#include "runtime/resource/address_table.h"
 #include "runtime/resource/block.h"
 
 namespace xlog {
@@ -19,8 +20,10 @@ class Devices {
   int of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept;
   int count(const DriverApi& driver) noexcept;
 
+  // Any number of pools. pool_ends(): before the call that destroys it; the device, -1 for memory of the host, or kUnknown.
+  static constexpr int kUnknown = -2;
   void pool_created(CUmemoryPool pool, int device) noexcept;
-  void pool_destroyed(CUmemoryPool pool) noexcept;
+  int pool_ends(CUmemoryPool pool) noexcept;
   void context_destroyed(CUcontext context) noexcept;
   void primary_retained(int device, CUcontext context) noexcept;
   CUcontext primary(int device) noexcept;
@@ -46,7 +49,11 @@ class Devices {
   Lock lock_;
   int count_plus_one_;
   Memory contexts_;
-  Memory pools_;
+  struct PoolDevice {
+    uint64_t ptr = 0;  // handle
+    int device = -1;
+  };
+  AddressTable<PoolDevice> pools_;
   CUcontext primaries_[16];
 };
 

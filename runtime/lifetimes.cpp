@@ -51,19 +51,31 @@ void Runtime::begin_exit() noexcept {
   recorder_.begin_exit();
 }
 
-void Runtime::stream_destroyed(CUstream stream) noexcept {
-  gate_.ended({.handle = stream});
-  each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
-}
+void Runtime::stream_destroyed(CUstream stream) noexcept { gate_.ended({.handle = stream}); }
 
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
   bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   devices_.pool_created(pool, on_device ? properties->location.id : -1);
 }
 
-void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
-  devices_.pool_destroyed(pool);
-  each_device([pool](NativeDevice& device) { device.native().pool_destroyed(pool); });
+// Its handle is forgotten before the call, since the driver may give it out again at once.
+Runtime::EndingPool Runtime::begin_pool_end(CUmemoryPool pool) noexcept {
+  EndingPool ending{.device = nullptr, .number = 0, .ordinal = devices_.pool_ends(pool)};
+  ending.device = ending.ordinal >= 0 ? device(ending.ordinal) : nullptr;
+  if (ending.device != nullptr) {
+    ending.number = ending.device->native().begin_pool_end(pool);
+  }
+  return ending;
+}
+
+void Runtime::finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool destroyed) noexcept {
+  if (!destroyed && ending.ordinal != Devices::kUnknown) {
+    devices_.pool_created(pool, ending.ordinal);
+  }
+  if (ending.device != nullptr) {
+    ending.device->native().finish_pool_end(ending.number, pool, destroyed);
+    ending.device->settle();
+  }
 }
 
 void Runtime::forget_context(CUcontext context) noexcept {
@@ -71,7 +83,7 @@ void Runtime::forget_context(CUcontext context) noexcept {
   gate_.context_ended(context);
   each_source([context](PlainSource& source) { source.finish_context_end(context); });
   each_guard([context](GuardResource& guard) { guard.finish_context_end(context); });
-  each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
+  each_device([context](NativeDevice& device) { device.native().finish_context_end(context, true); });
 }
 
 template <class Match>
@@ -137,6 +149,7 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
     : runtime_(runtime), context_(context), leaving_(runtime, action::context_destroyed, api) {
   if (context != nullptr) {
     runtime.begin_guard_end(context, alive, api);
+    runtime.each_device([=](NativeDevice& device) { device.native().begin_context_end(context, alive); });
     runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
   }
@@ -146,6 +159,8 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
   leaving_.finish(result);
   if (result == CUDA_SUCCESS && context_ != nullptr) {
     runtime_.forget_context(context_);
+  } else if (context_ != nullptr) {
+    runtime_.each_device([this](NativeDevice& device) { device.native().finish_context_end(context_, false); });
   }
 }
 

@@ -20,7 +20,7 @@ class NativeDevice {
   NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, CaptureGate& gate, int ordinal,
                const DeviceFacts& facts, Maker maker, const DeviceStack::GuardParts* guard) noexcept
       : facts_(facts),
-        native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
+        native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count, &gate),
         sink_(recorder),
         stack_(native_, options, sink_, ledger_, facts.limit, guard) {
     if (ordinal >= 0 && facts.limit != UINT64_MAX) {
@@ -68,6 +68,13 @@ class NativeDevice {
   void settle() noexcept {
     if (budget() != nullptr) {
       static_cast<void>(budget()->settle({}));
+    }
+  }
+  // The same, and what pools have reserved is read: what is told of the limit is exact then.
+  void measure() noexcept {
+    settle();
+    if (budget() != nullptr) {
+      budget()->measure();
     }
   }
 

@@ -132,17 +132,6 @@ bool Runtime::is_capturing(const StreamArg& stream) noexcept {
   return call != nullptr && (call(stream.handle, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-// Handles are recycled and 0x2 is another stream in each thread: the driver's own number is neither.
-void Runtime::identify_stream(const StreamArg& stream, uint64_t& id) noexcept {
-  CUstream handle = stream.is_per_thread() ? CU_STREAM_PER_THREAD : stream.is_legacy() ? CU_STREAM_LEGACY : stream.handle;
-  unsigned long long number = 0;
-  if (driver_.cuStreamGetId != nullptr && driver_.cuStreamGetId(handle, &number) == CUDA_SUCCESS) {
-    id = number;
-    return;
-  }
-  id = reinterpret_cast<uint64_t>(handle) ^ (stream.is_per_thread() ? uint64_t{thread_id()} << 32 : 0);
-}
-
 // Finds the device to charge, and what the stack below needs to know. False: leave the call to the driver.
 bool Runtime::locate(AllocationRequest& request) noexcept {
   switch (request.kind) {
@@ -168,9 +157,6 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       target != nullptr && request.kind == Kind::async && (target->budget() != nullptr || options_.backend == Backend::direct);
   if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
     driver_.cuDeviceGetMemPool(&request.pool, request.device);
-  }
-  if (target != nullptr && target->budget() != nullptr) {
-    identify_stream(request.stream_arg, request.stream_number);
   }
   if (options_.backend == Backend::direct && request.kind == Kind::async) {
     CUmemoryPool standard = nullptr;
@@ -330,9 +316,6 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
   if (owner == nullptr) {
     return forward(ptr, request);
   }
-  if (request.ordered && owner->budget() != nullptr) {
-    identify_stream(request.stream_arg, request.stream_number);
-  }
   Status status = owner->top().deallocate(block, request);
   if (!status.ok()) {
     keep(std::move(block));
@@ -350,7 +333,7 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr && target->guard() == nullptr)) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
-  target->settle();
+  target->measure();
   CUresult result = driver_.cuMemGetInfo_v2(&real_free, &real_total);
   if (result != CUDA_SUCCESS) {
     return result;
@@ -375,7 +358,7 @@ void Runtime::limit_here(uint64_t& limit, uint64_t& remaining) noexcept {
   NativeDevice* target = device(devices_.of_current(driver_));
   BudgetSnapshot budget;
   if (target != nullptr && target->budget() != nullptr) {
-    target->settle();
+    target->measure();
     target->top().budget_snapshot(budget);
     limit = budget.limit;
     remaining = budget.remaining();

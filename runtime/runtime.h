@@ -123,7 +123,7 @@ class Runtime {
   // A stream begins or ends a capture. `call` is the driver's own.
   template <class Call>
   CUresult begin_capture(const StreamArg& stream, Call call) noexcept {
-    if (!holds_back()) {
+    if (!records_events()) {
       return call();
     }
     gate_.begin(stream, context_of(stream));
@@ -136,7 +136,7 @@ class Runtime {
   template <class Call>
   CUresult end_capture(const StreamArg& stream, Call call) noexcept {
     CUresult result = call();
-    if (holds_back() && !is_capturing(stream)) {
+    if (records_events() && !is_capturing(stream)) {
       gate_.ended(stream);
     }
     return result;
@@ -168,7 +168,14 @@ class Runtime {
   bool is_primary(CUcontext context) noexcept { return devices_.is_primary(context); }
   void stream_destroyed(CUstream stream) noexcept;
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;
-  void pool_destroyed(CUmemoryPool pool) noexcept;
+  // A pool is destroyed. `call` is the driver's own.
+  template <class Call>
+  CUresult end_pool(CUmemoryPool pool, Call call) noexcept {
+    EndingPool ending = begin_pool_end(pool);
+    CUresult result = call();
+    finish_pool_end(pool, ending, result == CUDA_SUCCESS);
+    return result;
+  }
 
   void begin_exit() noexcept;
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
@@ -259,6 +266,8 @@ class Runtime {
   [[nodiscard]] bool has_sources() const noexcept {
     return options_.backend == Backend::async || options_.backend == Backend::cache || has_fences();
   }
+  // Events of ours may be recorded where they would end a capture.
+  [[nodiscard]] bool records_events() const noexcept { return holds_back() || options_.budget.count != 0; }
   // Freed memory may be kept from the driver, and contexts are waited for.
   [[nodiscard]] bool holds_back() const noexcept { return has_sources() || options_.guards(); }
   template <class Act>
@@ -281,7 +290,6 @@ class Runtime {
   bool relieve() noexcept;
   CUcontext context_of(const StreamArg& stream) noexcept;
   bool is_capturing(const StreamArg& stream) noexcept;
-  void identify_stream(const StreamArg& stream, uint64_t& id) noexcept;
   CUresult forward(const AllocationRequest& request, CUdeviceptr* dptr) noexcept;
   CUresult forward(CUdeviceptr ptr, const FreeRequest& request) noexcept;
   // A pointer that is no block: `asked` is what the driver is asked about.
@@ -289,6 +297,13 @@ class Runtime {
   void allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept;
   void ended_unseen(DeviceBlock& block) noexcept;
   void forget_context(CUcontext context) noexcept;
+  struct EndingPool {
+    NativeDevice* device;
+    uint64_t number;  // in its books
+    int ordinal;
+  };
+  EndingPool begin_pool_end(CUmemoryPool pool) noexcept;
+  void finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool destroyed) noexcept;
   void begin_guard_end(CUcontext context, bool alive, std::string_view api) noexcept;
   static void write_run_info(TextSink& out, const void* runtime) noexcept;
 

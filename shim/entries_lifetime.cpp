@@ -94,11 +94,8 @@ XLOG_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* p
 
 XLOG_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   Entry entry(Row::cuMemPoolDestroy);
-  CUresult result = entry.forward<decltype(&::cuMemPoolDestroy)>(pool);
-  if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().pool_destroyed(pool);
-  }
-  return result;
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemPoolDestroy)>(pool); };
+  return entry.serves() ? entry.runtime().end_pool(pool, call) : call();
 }
 
 }  // extern "C"

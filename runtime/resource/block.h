@@ -88,7 +88,7 @@ struct AllocationRequest {
   size_t* pitch_out = nullptr;
   StreamArg stream_arg{};           // async, pool
   CUmemoryPool pool = nullptr;      // async: the device's current pool where it is known; pool: as passed
-  uint64_t stream_number = 0;       // cuStreamGetId; 0 when it was not needed
+  uint64_t pool_number = 0;         // of the pool's incarnation, where what it has reserved is charged (pool_reserves.h)
   bool as_plain = false;            // async: to be served by cuMemAlloc
   bool fenced = false;              // plain memory, in a mapping of its own if that can be had
   const DriverCall* own = nullptr;  // kinds after `pool`: what makes the block
@@ -105,7 +105,6 @@ struct FreeRequest {
   const DriverCall* own = nullptr;  // what ends the block, for kinds after `pool`
   bool ordered = false;             // cuMemFreeAsync
   StreamArg stream_arg{};
-  uint64_t stream_number = 0;
 };
 
 // The handle of an allocation. Move-only, without a destructor: what is dropped without deallocate stays until its
@@ -119,6 +118,7 @@ struct DeviceBlock {
   AllocTag tag{};
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;
+  uint64_t pool_number = 0;  // not 0: what its pool has reserved is charged, and not its bytes
   uint64_t stack_id = 0;
   StreamId alloc_stream{};
   int16_t device = -1;
@@ -142,6 +142,7 @@ struct DeviceBlock {
     tag = other.tag;
     context = other.context;
     pool = other.pool;
+    pool_number = other.pool_number;
     stack_id = other.stack_id;
     alloc_stream = other.alloc_stream;
     device = other.device;

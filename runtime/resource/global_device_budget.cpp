@@ -17,6 +17,10 @@ GlobalDeviceBudget::GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t lim
     : ResourceAdaptor(inner), ledger_(ledger), limit_(limit), count_(count) {
   ledger_.add(inner_.bytes_outstanding());
   ledger_.join(*this);
+  pools_ = inner_.pools();
+  if (pools_ != nullptr) {
+    pools_->charge_to(ledger_);
+  }
 }
 
 GlobalDeviceBudget::~GlobalDeviceBudget() {
@@ -44,6 +48,10 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   }
   if (bytes > limit_) {
     return Status::out_of_budget(bytes, ledger_.reserved(), limit_);
+  }
+  measure();
+  if (acquire(request, bytes, from_pending)) {
+    return {};
   }
   Status reaped;
   uint64_t start = steady_time();
@@ -110,6 +118,9 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
   if (request.reservation != nullptr) {
     return allocate_promised(request, out);
   }
+  if (pools_ != nullptr && request.is_ordered() && request.pool != nullptr) {
+    return allocate_from_pool(*pools_, request, out);
+  }
   uint64_t bytes = cost(request.bytes, taken_by(request.kind, request.bytes));
   if (request.in_use_already) {
     Status made = inner_.allocate(request, out);
@@ -134,7 +145,7 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
 }
 
 Status GlobalDeviceBudget::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
-  uint64_t bytes = cost(block.bytes, block.taken);
+  uint64_t bytes = charged(block);
   Status status = inner_.deallocate(block, request);
   if (status.ok() && block.state == BlockState::freed) {
     ledger_.release(bytes);
@@ -162,6 +173,12 @@ uint64_t GlobalDeviceBudget::take_pending(const AllocationRequest& request, uint
 void GlobalDeviceBudget::return_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
   ledger_.add(bytes);
   inner_.return_pending(request, bytes);
+}
+
+void GlobalDeviceBudget::measure() noexcept {
+  if (pools_ != nullptr) {
+    pools_->measure();
+  }
 }
 
 bool GlobalDeviceBudget::budget_snapshot(BudgetSnapshot& out) const noexcept {

@@ -7,6 +7,8 @@
 
 namespace xlog {
 
+class PoolReserves;
+
 struct BudgetSnapshot {
   uint64_t limit = UINT64_MAX;
   uint64_t reserved = 0;
@@ -51,6 +53,9 @@ class DeviceMemoryResource {
   virtual uint64_t take_pending(const AllocationRequest&, uint64_t) noexcept { return 0; }
   // The reverse, when the allocation that they were taken for failed.
   virtual void return_pending(const AllocationRequest&, uint64_t) noexcept {}
+
+  // The pools of the program whose reserved memory is charged in place of their blocks; nullptr where there are none.
+  virtual PoolReserves* pools() noexcept { return nullptr; }
 
   // Limit and reserved bytes of the nearest budget below; false without one.
   virtual bool budget_snapshot(BudgetSnapshot&) const noexcept { return false; }

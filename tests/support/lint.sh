@@ -40,6 +40,7 @@ includes "tools/*/*" 'shim/|tests/|runtime/(resource|runtime|device)'
 grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp | grep -v '^runtime/library/driver_loader' && complain "the runtime looks symbols up"
 grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp shim/*.cpp runtime/record/recorder.cpp \
   runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"
+tests/support/lint-streams.sh || bad=1
 [ "$only" = binary ] && exit $bad
 
 files=$(git ls-files '*.cpp' '*.h')
