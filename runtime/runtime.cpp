@@ -10,6 +10,7 @@
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
+#include "runtime/base/start_environment.h"
 #include "runtime/base/thread.h"
 #include "runtime/run_info.h"
 
@@ -19,9 +20,33 @@ namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
 
-const char* lookup_variable(const char* name) noexcept { return secure_getenv(name); }
+const char* lookup_variable(const char* name) noexcept { return start_environment.value(name); }
 
 void complain(std::string_view line, bool) noexcept { say(line); }
+
+// A variable that was meant to be a limit, and is none, must not be passed over in silence.
+bool check_names() noexcept {
+  bool good = !start_environment.overflowed();
+  if (!good) {
+    say("the environment has more XLOG_ variables than can be kept; no GPU work is started");
+  }
+  start_environment.each_name([&good](std::string_view name) {
+    std::string_view nearest;
+    NameKind kind = kind_of_name(name, nearest);
+    if (kind != NameKind::unknown && kind != NameKind::like_limit) {
+      return;
+    }
+    Text<400> line;
+    line.put(name.substr(0, 100)).put(" is not an option of this library");
+    if (!nearest.empty()) {
+      line.put("; did you mean ").put(nearest).put("?");
+    }
+    line.put(kind == NameKind::like_limit ? "; no GPU work is started" : "");
+    say(line.view());
+    good = good && kind != NameKind::like_limit;
+  });
+  return good;
+}
 
 void say_options() noexcept {
   Text<1000> line;
@@ -61,7 +86,8 @@ bool Runtime::prepare(const DriverApi& driver, FindPython find_python, ListGpuPr
     phase = phase_.load(std::memory_order_relaxed);
     if (phase == Phase::fresh) {
       driver_ = driver;
-      phase = parse_options(lookup_variable, complain, options_) ? Phase::ready : Phase::refused;
+      bool named_well = check_names();
+      phase = parse_options(lookup_variable, complain, options_) && named_well ? Phase::ready : Phase::refused;
       engaged_ = phase == Phase::ready && options_.any();
       if (getcwd(folder_text_, sizeof folder_text_) == nullptr) {
         folder_text_[0] = '\0';
@@ -95,6 +121,34 @@ bool Runtime::begin() noexcept {
     say_options();
   }
   return true;
+}
+
+bool Runtime::check_budget_keys() noexcept {
+  BudgetMatches matches;
+  int count = options_.budget.count != 0 ? devices_.count(driver_) : 0;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    DeviceFacts facts;
+    if (read_device_facts(driver_, options_, ordinal, facts)) {
+      options_.budget.match(static_cast<uint32_t>(ordinal), facts.uuid, matches);
+    }
+  }
+  const BudgetPart* part = options_.budget.unmatched(matches);
+  if (part == nullptr) {
+    return true;
+  }
+  phase_.store(Phase::refused, std::memory_order_release);
+  if (said_keys_.first()) {
+    Text<400> line;
+    line.put("XLOG_BUDGET: ");
+    if (part->key == BudgetPart::Key::ordinal) {
+      line.put("there is no GPU ").decimal(part->ordinal);
+    } else {
+      line.put("no GPU's UUID begins with ").put(part->uuid);
+    }
+    line.put(" among the ").decimal(static_cast<uint64_t>(count)).put(" that this process sees; no GPU work is started");
+    say(line.view());
+  }
+  return false;
 }
 
 NativeDevice* Runtime::device(int ordinal) noexcept {

@@ -40,6 +40,8 @@ class Runtime {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   // After the driver was initialised: what must not be done inside an allocation is done now. True the first time.
   bool begin() noexcept;
+  // Then: false when a part of the budget names no GPU, so that it would limit nothing; the stack refuses from then on.
+  bool check_budget_keys() noexcept;
 
   CUresult allocate(AllocationRequest& request, CUdeviceptr* dptr) noexcept;
   CUresult free(CUdeviceptr ptr, FreeRequest& request) noexcept;
@@ -338,6 +340,7 @@ class Runtime {
   Once beyond_;
   Once said_not_supported_;
   Once said_fault_;
+  Once said_keys_;
   char folder_text_[1024];
   char program_[64];
 };

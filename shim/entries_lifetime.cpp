@@ -14,6 +14,9 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   }
   CUresult result = entry.forward<decltype(&::cuInit)>(flags);
   if (result == CUDA_SUCCESS && entry.serves()) {
+    if (!entry.runtime().check_budget_keys()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     if (entry.runtime().begin()) {
       xlog::check_routes();
       xlog::check_at_exit(entry.runtime());

@@ -50,3 +50,49 @@ BOOST_AUTO_TEST_CASE(pools_of_sixteen_threads_stay_below_the_limit) {
              "served more than 100: 1, other codes: 0, at most 1 GiB is reserved: 1\n"
              "at the end: 1024 of 1024 MiB free\n");
 }
+
+// What counts is the environment that the program was started with.
+BOOST_AUTO_TEST_CASE(a_program_cannot_change_its_limit) {
+  for (const char* how : {"nothing", "clearenv", "unsetenv", "setenv", "putenv", "overwrite"}) {
+    BOOST_TEST(limited("environment", how, "64M") == "1 GiB: 2\n", how);
+  }
+  BOOST_TEST(limited("environment", "fork", "64M") == "in the child: 2\n1 GiB: 2\n");
+  BOOST_TEST(limited("environment", "exec", "64M") == "1 GiB: 0\n");  // the new program was started with 1 TiB
+  Outcome late = run_with_library({program("environment"), "setenv"}, {});
+  BOOST_TEST(late.out == "1 GiB: 0\n");
+  std::string first = build_folder() + "/programs/plugins/clears_environment.so:" + build_folder() + "/libxlog.so";
+  std::string last = build_folder() + "/libxlog.so:" + build_folder() + "/programs/plugins/clears_environment.so";
+  for (const std::string& preload : {first, last}) {
+    Outcome ours = run({program("environment"), "nothing"}, {{"XLOG_BUDGET", "64M"}, {"LD_PRELOAD", preload}});
+    BOOST_TEST(ours.out == "1 GiB: 2\n", preload);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_that_limits_nothing_lets_nothing_run) {
+  for (const auto& [value, what] : std::vector<std::pair<std::string, std::string>>{
+           {"1=1G", "there is no GPU 1"},
+           {"0=1G,1=1G", "there is no GPU 1"},
+           {"4G,17=1G", "there is no GPU 17"},
+           {"GPU-deadbeef=1G", "no GPU's UUID begins with GPU-deadbeef"},
+           {"MIG-10=1G,GPU-20=1G", "no GPU's UUID begins with GPU-20"},
+       }) {
+    Outcome ours = run_with_library({program("demo")}, {{"XLOG_BUDGET", value}});
+    BOOST_TEST(ours.status == 3);
+    BOOST_TEST(ours.out.find("cuInit(0): 1\n") != std::string::npos);
+    BOOST_TEST(ours.err == "xlog: XLOG_BUDGET: " + what + " among the 1 that this process sees; no GPU work is started\n");
+  }
+  BOOST_TEST(run_with_library({program("demo")}, {{"XLOG_BUDGET", "4G,1=1G"}, {"XLOG_SIM_DEVICES", "2"}}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_misspelt_limit_lets_nothing_run) {
+  for (const char* name : {"XLOG_BUGDET", "XLOG_BUDGETS", "XLOG_LIMIT", "XLOG_GPU_LIMIT", "xlog_budget", "XLOGBUDGET"}) {
+    Outcome ours = run_with_library({program("demo")}, {{name, "8G"}});
+    BOOST_TEST(ours.status == 3, name);
+    BOOST_TEST(ours.err ==
+               "xlog: " + std::string(name) + " is not an option of this library; did you mean XLOG_BUDGET?; no GPU work is started\n");
+  }
+  Outcome other = run_with_library({program("demo")}, {{"XLOG_BACKNED", "async"}});
+  BOOST_TEST(other.status == 0);
+  BOOST_TEST(other.err == "xlog: XLOG_BACKNED is not an option of this library; did you mean XLOG_BACKEND?\n");
+  BOOST_TEST(run_with_library({program("demo")}, {{"XLOGIN_SHELL", "1"}, {"XLOG_SIM_SEED", "1"}}).err.empty());
+}
