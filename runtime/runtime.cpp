@@ -123,17 +123,23 @@ bool Runtime::begin() noexcept {
   return true;
 }
 
+// One list of keys may serve the processes of a machine of which each sees some GPUs: then a key may name a hidden one, as
+// long as no GPU is left without a limit.
 bool Runtime::check_budget_keys() noexcept {
   BudgetMatches matches;
+  bool all_limited = true;
   int count = options_.budget.count != 0 ? devices_.count(driver_) : 0;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     DeviceFacts facts;
     if (read_device_facts(driver_, options_, ordinal, facts)) {
       options_.budget.match(static_cast<uint32_t>(ordinal), facts.uuid, matches);
     }
+    all_limited = all_limited && facts.limit != UINT64_MAX;
   }
+  const char* visible = secure_getenv("CUDA_VISIBLE_DEVICES");
+  bool some_hidden = visible != nullptr && *visible != '\0';
   const BudgetPart* part = options_.budget.unmatched(matches);
-  if (part == nullptr) {
+  if (part == nullptr || (some_hidden && all_limited)) {
     return true;
   }
   phase_.store(Phase::refused, std::memory_order_release);

@@ -74,7 +74,7 @@ class Runtime {
 
   // Memory that graphs allocate (graph_memory.h).
   void graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept;
-  void graph_exec_destroyed(CUgraphExec exec) noexcept { graphs_.destroyed(exec); }
+  CUresult end_graph(CUgraphExec exec, const DriverCall& call) noexcept;
   CUresult launch_graph(CUgraphExec exec, const void* caller, std::string_view api, const DriverCall& call) noexcept;
   void graph_memory_trimmed(int ordinal, const void* caller, std::string_view api) noexcept;
 
@@ -201,6 +201,7 @@ class Runtime {
   void keep(DeviceBlock&& block) noexcept;
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;
+  CUresult promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& promise, const void* caller, std::string_view api) noexcept;
   void settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept;
   // After each request: `bytes` as given.
   void note_outcome(NativeDevice& target, const AllocationRequest& request, const Status& status, uint64_t bytes) noexcept;
@@ -341,6 +342,7 @@ class Runtime {
   Once said_not_supported_;
   Once said_fault_;
   Once said_keys_;
+  Once said_graph_;
   char folder_text_[1024];
   char program_[64];
 };

@@ -38,6 +38,9 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
 
   // A block ended without a call of its own (its context was destroyed).
   void credit(const DeviceBlock& block) noexcept { ledger_.release(charged(block)); }
+  // Bytes that the driver has while no block stands for them.
+  void hold(uint64_t bytes) noexcept { ledger_.add(bytes); }
+  void let_go(uint64_t bytes) noexcept { ledger_.release(bytes); }
   // Reads what pools have reserved, so that what is told of the limit is exact.
   void measure() noexcept;
   // Takes over what the resource below has settled, and settles what it can.

@@ -84,6 +84,18 @@ BOOST_AUTO_TEST_CASE(a_limit_that_limits_nothing_lets_nothing_run) {
   BOOST_TEST(run_with_library({program("demo")}, {{"XLOG_BUDGET", "4G,1=1G"}, {"XLOG_SIM_DEVICES", "2"}}).status == 0);
 }
 
+// A key may name a GPU that is hidden from this process, as long as each GPU that it sees has a limit.
+BOOST_AUTO_TEST_CASE(keys_of_hidden_gpus) {
+  auto status = [](const std::string& budget, const std::string& visible) {
+    return run_with_library({program("demo")}, {{"XLOG_BUDGET", budget}, {"XLOG_SIM_DEVICES", "4"}, {"CUDA_VISIBLE_DEVICES", visible}})
+        .status;
+  };
+  BOOST_TEST(status("GPU-20=1G,GPU-30=1G", "1") == 0);
+  BOOST_TEST(status("GPU-20=1G,GPU-30=1G", "0") == 3);
+  BOOST_TEST(status("0=1G,1=1G", "3") == 0);
+  BOOST_TEST(status("1=1G", "3") == 3);
+}
+
 BOOST_AUTO_TEST_CASE(a_misspelt_limit_lets_nothing_run) {
   for (const char* name : {"XLOG_BUGDET", "XLOG_BUDGETS", "XLOG_LIMIT", "XLOG_GPU_LIMIT", "xlog_budget", "XLOGBUDGET"}) {
     Outcome ours = run_with_library({program("demo")}, {{name, "8G"}});
