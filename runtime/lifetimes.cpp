@@ -167,6 +167,11 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
 CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept {
   PhysicalMemory::Unmapped range;
   physical_.unmap(address, bytes, range);
+  for (const auto& each : range) {
+    if (each.last) {
+      begin_handle_end(each.handle);
+    }
+  }
   uint64_t unused = address;
   CUresult result = CUDA_SUCCESS;
   if (range.ended() == 0) {
@@ -190,6 +195,11 @@ CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request,
         true);
     result = call(unused);
     ending.finish(result);
+  }
+  for (const auto& each : range) {
+    if (each.last) {
+      finish_handle_end(each.handle, result);
+    }
   }
   if (result != CUDA_SUCCESS) {
     physical_.unmap_failed(range);

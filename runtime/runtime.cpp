@@ -286,6 +286,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   }
   DeviceBlock block;
   block.ptr = *dptr;
+  make_room_of_exports(*target, request.bytes);
   Status status = target->top().allocate(request, block);
   *dptr = block.ptr;
   uint64_t bytes = block.bytes;
@@ -393,6 +394,7 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr && target->guard() == nullptr)) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
+  let_go_of_exports();
   target->measure();
   CUresult result = driver_.cuMemGetInfo_v2(&real_free, &real_total);
   if (result != CUDA_SUCCESS) {
@@ -418,6 +420,7 @@ void Runtime::limit_here(uint64_t& limit, uint64_t& remaining) noexcept {
   NativeDevice* target = device(devices_.of_current(driver_));
   BudgetSnapshot budget;
   if (target != nullptr && target->budget() != nullptr) {
+    let_go_of_exports();
     target->measure();
     target->top().budget_snapshot(budget);
     limit = budget.limit;

@@ -14,6 +14,7 @@
 #include "runtime/base/options.h"
 #include "runtime/devices.h"
 #include "runtime/driver_use.h"
+#include "runtime/exported_memory.h"
 #include "runtime/graph_memory.h"
 #include "runtime/guard/finding.h"
 #include "runtime/guard/launches.h"
@@ -63,6 +64,9 @@ class Runtime {
 
   // Physical memory (physical_memory.h).
   CUresult create_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
+  CUresult import_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made, const void* shared,
+                           CUmemAllocationHandleType type) noexcept;
+  void exported(uint64_t handle, const void* shared, CUmemAllocationHandleType type) noexcept;
   CUresult release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept;
   CUresult unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept;
   void mapped(CUdeviceptr address, size_t bytes, uint64_t handle, const void* caller) noexcept;
@@ -199,6 +203,11 @@ class Runtime {
   void switch_log() noexcept;
   bool take_up(DeviceBlock& block) noexcept;
   void keep(DeviceBlock&& block) noexcept;
+  // Around the call that ends a handle of physical memory: what was exported may live on.
+  void begin_handle_end(uint64_t handle) noexcept;
+  void finish_handle_end(uint64_t handle, CUresult result) noexcept;
+  void let_go_of_exports() noexcept;
+  void make_room_of_exports(NativeDevice& target, uint64_t bytes) noexcept;
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;
   CUresult promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& promise, const void* caller, std::string_view api) noexcept;
@@ -327,6 +336,7 @@ class Runtime {
   RefusalReporter refusals_;
   ListGpuProcesses list_processes_;
   PhysicalMemory physical_;
+  ExportedMemory exports_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;
   DriverUse use_[kMaxDevices];

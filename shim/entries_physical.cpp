@@ -65,7 +65,17 @@ XLOG_EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle
   AllocationRequest request{.caller = XLOG_CALLER, .kind = Kind::import, .api = "cuMemImportFromShareableHandle"};
   auto own = xlog::making(handle, call);
   uint64_t made = 0;
-  return entry.runtime().create_physical(request, DriverCall(own), made);
+  return entry.runtime().import_physical(request, DriverCall(own), made, os_handle, type);
+}
+
+XLOG_EXPORT CUresult cuMemExportToShareableHandle(void* shared, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+                                                  unsigned long long flags) {
+  Entry entry(Row::cuMemExportToShareableHandle);
+  CUresult result = entry.forward<decltype(&::cuMemExportToShareableHandle)>(shared, handle, type, flags);
+  if (result == CUDA_SUCCESS && entry.serves()) {
+    entry.runtime().exported(handle, shared, type);
+  }
+  return result;
 }
 
 XLOG_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,

@@ -108,3 +108,10 @@ BOOST_AUTO_TEST_CASE(a_misspelt_limit_lets_nothing_run) {
   BOOST_TEST(other.err == "xlog: XLOG_BACKNED is not an option of this library; did you mean XLOG_BACKEND?\n");
   BOOST_TEST(run_with_library({program("demo")}, {{"XLOGIN_SHELL", "1"}, {"XLOG_SIM_SEED", "1"}}).err.empty());
 }
+
+// One memory under two handles counts once, as long as either of them lives.
+BOOST_AUTO_TEST_CASE(exported_memory_counts_as_long_as_anything_holds_it) {
+  for (const char* how : {"import", "both", "descriptor", "copy", "socket", "twice", "again", "mapped"}) {
+    BOOST_TEST(limited("exports", how, "64M") == "4 rounds, then 2\n4 rounds, then 2\nall of it is free: 1\n", how);
+  }
+}
