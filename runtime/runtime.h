@@ -59,6 +59,12 @@ class Runtime {
   // Memory whose maker may hand out what it handed out before, each time to be given back: only the first is a block.
   CUresult open_import(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
   CUresult close_import(uint64_t made, FreeRequest& request, const DriverCall& call) noexcept;
+  // Host memory that was registered only to ask whether it can be.
+  void unregister(void* address) noexcept {
+    if (driver_.cuMemHostUnregister != nullptr) {
+      driver_.cuMemHostUnregister(address);
+    }
+  }
   int current_device() noexcept { return devices_.of_current(driver_); }
   size_t range_of(CUdeviceptr ptr) noexcept;
 

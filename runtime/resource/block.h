@@ -86,13 +86,14 @@ struct AllocationRequest {
   size_t height = 0;           // pitch
   unsigned element_bytes = 0;  // pitch
   size_t* pitch_out = nullptr;
-  StreamArg stream_arg{};           // async, pool
-  CUmemoryPool pool = nullptr;      // async: the device's current pool where it is known; pool: as passed
-  uint64_t pool_number = 0;         // of the pool's incarnation, where what it has reserved is charged (pool_reserves.h)
-  bool as_plain = false;            // async: to be served by cuMemAlloc
-  bool fenced = false;              // plain memory, in a mapping of its own if that can be had
-  const DriverCall* own = nullptr;  // kinds after `pool`: what makes the block
-  bool in_use_already = false;      // graph: the driver has it, so it counts, whatever the limit
+  StreamArg stream_arg{};             // async, pool
+  CUmemoryPool pool = nullptr;        // async: the device's current pool where it is known; pool: as passed
+  uint64_t pool_number = 0;           // of the pool's incarnation, where what it has reserved is charged (pool_reserves.h)
+  bool as_plain = false;              // async: to be served by cuMemAlloc
+  bool fenced = false;                // plain memory, in a mapping of its own if that can be had
+  const DriverCall* own = nullptr;    // kinds after `pool`: what makes the block
+  const DriverCall* never = nullptr;  // the same call with a size that is never served (kNeverServed)
+  bool in_use_already = false;        // graph: the driver has it, so it counts, whatever the limit
 
   [[nodiscard]] bool is_ordered() const noexcept { return (kind == Kind::async && !as_plain) || kind == Kind::pool; }
 };
@@ -168,6 +169,10 @@ struct DeviceBlock {
     return {.ptr = ptr, .generation = generation, .alloc_stream = alloc_stream, .device_ordinal = device};
   }
 };
+
+// A request for so much is refused by every driver, for want of memory unless something else is wrong with it: a capture that
+// forbids it, another argument, a kind that the device does not have. So it asks about the rest without an effect.
+inline constexpr size_t kNeverServed = size_t{1} << 60;
 
 // What the driver's blocks are aligned to (measured, facts on the H100).
 inline constexpr size_t kDriverAlign = 512;

@@ -79,6 +79,16 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   return reaped.ok() ? Status::out_of_budget(bytes, ledger_.reserved(), limit_) : reaped;
 }
 
+// A request that the driver would refuse for another reason than memory gets its code, and has the effect that it has there:
+// an allocation that a capture forbids ends the capture.
+Status GlobalDeviceBudget::refuse(const AllocationRequest& request, const Status& status, DeviceBlock& out) noexcept {
+  uint64_t left = out.ptr;
+  CUresult code = status.error == Error::out_of_budget ? inner_.judge(request, left) : CUDA_ERROR_OUT_OF_MEMORY;
+  bool otherwise = code != CUDA_SUCCESS && code != CUDA_ERROR_OUT_OF_MEMORY;
+  out.ptr = otherwise ? left : 0;
+  return otherwise ? Status::from(code) : status;
+}
+
 Status GlobalDeviceBudget::charge_difference(uint64_t reserved, DeviceBlock& out) noexcept {
   uint64_t real = cost(out.bytes, out.taken);  // a pitch is known only now
   if (real <= reserved) {
@@ -130,8 +140,7 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
   uint64_t from_pending = 0;
   Status status = acquire_or_refuse(request, bytes, from_pending);
   if (!status.ok()) {
-    out.ptr = 0;
-    return status;
+    return refuse(request, status, out);
   }
   status = inner_.allocate(request, out);
   if (!status.ok()) {

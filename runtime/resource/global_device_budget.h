@@ -55,6 +55,7 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
   [[nodiscard]] uint64_t charged(const DeviceBlock& block) const noexcept {
     return pools_ != nullptr && block.pool_number != 0 ? 0 : cost(block.bytes, block.taken);
   }
+  Status refuse(const AllocationRequest& request, const Status& status, DeviceBlock& out) noexcept;
   struct PoolRequest;
   Status allocate_from_pool(PoolReserves& pools, const AllocationRequest& request, DeviceBlock& out) noexcept;
   bool allocate_within(const PoolRequest& wanted, DeviceBlock& out, Status& status) noexcept;

@@ -54,6 +54,10 @@ class DeviceMemoryResource {
   // The reverse, when the allocation that they were taken for failed.
   virtual void return_pending(const AllocationRequest&, uint64_t) noexcept {}
 
+  // What the driver would say of a request that a limit refuses, if it had the memory: its code for another reason, or
+  // CUDA_ERROR_OUT_OF_MEMORY. `ptr` as the driver leaves it.
+  virtual CUresult judge(const AllocationRequest&, uint64_t&) noexcept { return CUDA_ERROR_OUT_OF_MEMORY; }
+
   // The pools of the program whose reserved memory is charged in place of their blocks; nullptr where there are none.
   virtual PoolReserves* pools() noexcept { return nullptr; }
 

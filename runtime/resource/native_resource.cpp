@@ -43,6 +43,27 @@ bool NativeResource::allocate_from_source(const AllocationRequest& request, CUde
   return maker != Maker::driver;
 }
 
+// 4 bytes times 2^64 - 1 is such a request for memory with a pitch: its size does not wrap (measured).
+CUresult NativeResource::judge(const AllocationRequest& request, uint64_t& ptr) noexcept {
+  AllocationRequest asked = request;
+  CUdeviceptr left = ptr;
+  size_t pitch = 0;
+  if (request.own != nullptr) {
+    return request.never != nullptr ? (*request.never)(ptr) : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  asked.bytes = kNeverServed;
+  asked.width_bytes = 4;
+  asked.height = SIZE_MAX;
+  asked.pitch_out = &pitch;
+  CUresult result = call_driver(asked, left);
+  if (result != CUDA_SUCCESS) {
+    ptr = left;
+    return result;
+  }
+  driver_.cuMemFree_v2(left);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 bool NativeResource::relieve() noexcept {
   bool any = source_ != nullptr && source_->relieve();
   return (fence_ != nullptr && fence_->relieve()) || any;

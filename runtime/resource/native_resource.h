@@ -38,6 +38,7 @@ class NativeResource final : public DeviceMemoryResource {
   [[nodiscard]] uint64_t pending_bytes() const noexcept override;
   Status reap_pending(const ReapGoal& goal) noexcept override;
   uint64_t take_released() noexcept override;
+  CUresult judge(const AllocationRequest& request, uint64_t& ptr) noexcept override;
   PoolReserves* pools() noexcept override { return limited_ && driver_.cuMemPoolGetAttribute != nullptr ? &pools_ : nullptr; }
 
   // A block ended without a call that comes through here.

@@ -112,8 +112,7 @@ Status GlobalDeviceBudget::allocate_from_pool(PoolReserves& pools, const Allocat
       sleep_for(nap);
     }
   }
-  out.ptr = 0;
-  return Status::out_of_budget(request.bytes, ledger_.reserved(), limit_);
+  return refuse(request, Status::out_of_budget(request.bytes, ledger_.reserved(), limit_), out);
 }
 
 }  // namespace xlog

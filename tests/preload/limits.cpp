@@ -115,3 +115,20 @@ BOOST_AUTO_TEST_CASE(exported_memory_counts_as_long_as_anything_holds_it) {
     BOOST_TEST(limited("exports", how, "64M") == "4 rounds, then 2\n4 rounds, then 2\nall of it is free: 1\n", how);
   }
 }
+
+// A request that the driver would refuse for another reason than memory gets its code, and has the effect that it has there.
+BOOST_AUTO_TEST_CASE(other_reasons_than_memory_come_first) {
+  std::string native = run({program("other_reasons")}).out;
+  std::string want = native;
+  for (const char* granted : {"plain", "pitch, elements of 4 bytes", "physical", "host", "32 MiB beside them"}) {
+    size_t at = want.find(std::string(granted) + ": 0\n");
+    BOOST_REQUIRE(at != want.npos);
+    want[at + std::string(granted).size() + 2] = '2';
+  }
+  // What was refused was not left registered.
+  const std::string left = "not left registered: ";
+  BOOST_REQUIRE(want.find(left) != want.npos);
+  want.replace(want.find(left), left.size() + 3, left + "0");
+  Outcome ours = run_with_library({program("other_reasons")}, {{"XLOG_BUDGET", "64M"}, {"XLOG_HOST_BUDGET", "16M"}});
+  BOOST_TEST(ours.out == want);
+}

@@ -25,13 +25,19 @@ struct PoolDriver {
     next = 0x1000;
     readings = allocations = 0;
     api.cuMemAllocAsync = [](CUdeviceptr* p, size_t bytes, CUstream) {
+      if (bytes >= kNeverServed) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      }
       reserved += growth;
       used += bytes;
       ++allocations;
       return *p = next += 0x200, CUDA_SUCCESS;
     };
     api.cuMemFreeAsync = [](CUdeviceptr, CUstream) { return CUDA_SUCCESS; };
-    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t) { return *p = next += 0x200, CUDA_SUCCESS; };
+    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t bytes) {
+      *p = bytes < kNeverServed ? next += 0x200 : 0;
+      return bytes < kNeverServed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    };
     api.cuMemFree_v2 = [](CUdeviceptr) { return CUDA_SUCCESS; };
     api.cuCtxGetCurrent = [](CUcontext* c) { return *c = nullptr, CUDA_SUCCESS; };
     api.cuMemPoolGetAttribute = [](CUmemoryPool, CUmemPool_attribute attribute, void* out) {

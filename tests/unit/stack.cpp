@@ -19,7 +19,8 @@ struct FakeDriver {
   static inline std::atomic<uint64_t> next{0x1000};
   static inline std::atomic<int> fail_alloc{0};  // that many next allocations fail
   static inline std::atomic<int> fail_free{0};
-  static inline std::atomic<bool> done{false};  // what the events say
+  static inline std::atomic<bool> forbidden{false};  // a capture forbids to allocate
+  static inline std::atomic<bool> done{false};       // what the events say
   static inline std::atomic<uint64_t> events{0};
   static inline CUstream recorded_in{};
   static inline int over_context = 0;
@@ -30,12 +31,17 @@ struct FakeDriver {
     next = 0x1000;
     fail_alloc = 0;
     fail_free = 0;
+    forbidden = false;
     done = false;
     events = 0;
     recorded_in = nullptr;
     over_context = 0;
     allocations = 0;
-    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t) {
+    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t bytes) {
+      if (bytes >= kNeverServed) {
+        *p = 0;
+        return forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
+      }
       if (fail_alloc > 0 && fail_alloc.fetch_sub(1) > 0) {
         *p = 0;
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -107,6 +113,14 @@ BOOST_FIXTURE_TEST_CASE(above_the_limit_the_driver_is_not_asked, BudgetFixture) 
   BOOST_TEST(!budget.allocate(plain(1001), block).ok());
   BOOST_TEST(!budget.allocate(plain(SIZE_MAX), block).ok());
   BOOST_TEST(FakeDriver::allocations == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_the_driver_would_refuse_for_another_reason_has_its_code, BudgetFixture) {
+  DeviceBlock block;
+  FakeDriver::forbidden = true;
+  Status status = budget.allocate(plain(1001), block);
+  BOOST_TEST((status.error == Error::driver));
+  BOOST_TEST(status.code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 BOOST_FIXTURE_TEST_CASE(refusals_of_the_driver_leak_nothing, BudgetFixture) {
