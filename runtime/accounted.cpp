@@ -35,7 +35,7 @@ CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, ui
   request.own = &call;
   DeviceBlock block;
   block.ptr = made;
-  make_room_of_exports(*target, request.bytes);
+  make_room(*target, request);
   Status status = target->top().allocate(request, block);
   made = block.ptr;
   uint64_t bytes = block.bytes;
@@ -170,11 +170,27 @@ void Runtime::let_go_of_exports() noexcept {
   }
 }
 
-// Looks at descriptors only where that may decide.
-void Runtime::make_room_of_exports(NativeDevice& target, uint64_t bytes) noexcept {
+// What a backend keeps of freed plain memory is lost to the card, too: it goes back before other memory takes its place
+// under the limit. (Plain memory of a backend is kept within the limit by the backend.) Exported memory is looked at only
+// where that may decide.
+void Runtime::make_room(NativeDevice& target, const AllocationRequest& request) noexcept {
+  bool keeps = target.source() != nullptr || target.fence() != nullptr;
   BudgetSnapshot budget;
-  if (exports_.any_ended() && target.top().budget_snapshot(budget) && budget.remaining() / 2 < bytes) {
+  if ((!keeps && !exports_.any_ended()) || !target.top().budget_snapshot(budget)) {
+    return;
+  }
+  constexpr uint64_t kSlab = 32 << 20;
+  uint64_t bytes = request.bytes < budget.limit ? request.bytes + kSlab : budget.limit;
+  if (exports_.any_ended() && budget.remaining() < bytes) {
     let_go_of_exports();
+  }
+  if (!keeps || (request.kind == Kind::plain && request.own == nullptr)) {
+    return;
+  }
+  uint64_t idle = target.source() != nullptr ? target.source()->idle_bytes() : 0;
+  idle += target.fence() != nullptr ? target.fence()->idle_bytes() : 0;
+  if (idle != 0 && budget.remaining() < UINT64_MAX - idle && budget.remaining() < idle + bytes) {
+    relieve();
   }
 }
 

@@ -92,14 +92,15 @@ int Devices::of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept {
       return known->device;
     }
   }
-  int devices = driver.cuDeviceGetDefaultMemPool != nullptr ? count(driver) : 0;
+  int devices = pool != nullptr && driver.cuDeviceGetDefaultMemPool != nullptr ? count(driver) : 0;
   for (int i = 0; i < devices; ++i) {
     CUmemoryPool its = nullptr;
     if (driver.cuDeviceGetDefaultMemPool(&its, i) == CUDA_SUCCESS && its == pool) {
+      pool_created(pool, i);  // it lasts as long as the process
       return i;
     }
   }
-  return -1;
+  return pool != nullptr ? kUnknown : -1;
 }
 
 void Devices::pool_created(CUmemoryPool pool, int device) noexcept {

@@ -16,7 +16,7 @@ class Devices {
   int of_current(const DriverApi& driver) noexcept;
   int of_stream(const DriverApi& driver, const StreamArg& stream) noexcept;
   int of_context(const DriverApi& driver, CUcontext context) noexcept;
-  // Device of a pool: as created, or the device whose default pool it is; -1 when it is neither, or on the host.
+  // Device of a pool: as created, or the device whose default pool it is; -1 for memory of the host, or kUnknown.
   int of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept;
   int count(const DriverApi& driver) noexcept;
 

@@ -205,8 +205,10 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       if (request.bytes == 0 || is_capturing(request.stream_arg)) {
         return false;  // a graph's memory, or no memory
       }
-      request.device =
-          request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream_arg);
+      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : Devices::kUnknown;
+      if (request.device == Devices::kUnknown) {  // a pool that was made out of our sight is charged where it is used
+        request.device = devices_.of_stream(driver_, request.stream_arg);
+      }
       driver_.cuCtxGetCurrent(&request.context);
       break;
     default:
@@ -286,7 +288,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   }
   DeviceBlock block;
   block.ptr = *dptr;
-  make_room_of_exports(*target, request.bytes);
+  make_room(*target, request);
   Status status = target->top().allocate(request, block);
   *dptr = block.ptr;
   uint64_t bytes = block.bytes;

@@ -213,7 +213,7 @@ class Runtime {
   void begin_handle_end(uint64_t handle) noexcept;
   void finish_handle_end(uint64_t handle, CUresult result) noexcept;
   void let_go_of_exports() noexcept;
-  void make_room_of_exports(NativeDevice& target, uint64_t bytes) noexcept;
+  void make_room(NativeDevice& target, const AllocationRequest& request) noexcept;
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;
   CUresult promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& promise, const void* caller, std::string_view api) noexcept;

@@ -98,6 +98,10 @@ Status GlobalDeviceBudget::charge_difference(uint64_t reserved, DeviceBlock& out
   if (ledger_.reserve(real - reserved, limit_)) {
     return {};
   }
+  measure();
+  if (ledger_.reserve(real - reserved, limit_)) {
+    return {};
+  }
   Status undone = inner_.deallocate(out, FreeRequest{});
   if (!undone.ok()) {  // the memory is taken: it counts
     ledger_.add(real - reserved);

@@ -120,9 +120,11 @@ void PoolReserves::finish_reading(uint64_t number, const Reading& reading, bool 
   }
 }
 
+// Twice where it fails, because nothing but a refusal would follow.
 bool PoolReserves::read(CUmemoryPool handle, CUmemPool_attribute attribute, uint64_t& value) noexcept {
   cuuint64_t told = 0;
-  bool good = driver_.cuMemPoolGetAttribute != nullptr && driver_.cuMemPoolGetAttribute(handle, attribute, &told) == CUDA_SUCCESS;
+  auto ask = [&] { return driver_.cuMemPoolGetAttribute(handle, attribute, &told) == CUDA_SUCCESS; };
+  bool good = driver_.cuMemPoolGetAttribute != nullptr && (ask() || ask());
   value = told;
   return good;
 }

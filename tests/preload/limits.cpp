@@ -45,6 +45,24 @@ BOOST_AUTO_TEST_CASE(a_destroyed_pool_counts_as_long_as_its_blocks) {
              "both are freed: 0\n");
 }
 
+// Freed plain memory that a backend keeps goes back before other memory takes its place under the limit.
+BOOST_AUTO_TEST_CASE(what_a_backend_keeps_counts_beside_pools) {
+  for (const char* backend : {"async", "cache"}) {
+    TempFolder folder;
+    Environment with = {{"XLOG_BUDGET", "1G"}, {"XLOG_BACKEND", backend}, {"XLOG_LOG", folder / "x.csv"}};
+    Outcome ours = run_with_library({program("pool_limits"), "backend"}, with);
+    std::string round = "900 MiB of plain memory: 0\n900 MiB in stream order: 0\n";
+    BOOST_TEST(ours.out == round + round + round, backend);
+    size_t looks = 0;
+    for (const Row& row : rows_of(log_in(folder))) {
+      bool look = row.at("action") == "driver_used";
+      looks += look ? 1 : 0;
+      BOOST_TEST((!look || std::stoull(row.at("bytes")) <= uint64_t{1} << 30), backend << ": " << row.at("bytes"));
+    }
+    BOOST_TEST(looks != 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(pools_of_sixteen_threads_stay_below_the_limit) {
   BOOST_TEST(limited("pool_limits", "threads", "1G") ==
              "served more than 100: 1, other codes: 0, at most 1 GiB is reserved: 1\n"

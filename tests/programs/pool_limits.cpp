@@ -1,4 +1,6 @@
-// What pools hold under a limit: `pool_limits keeps | loops | many | destroyed | threads`.
+// What pools hold under a limit: `pool_limits keeps | loops | many | destroyed | backend | threads`.
+#include <unistd.h>
+
 #include <atomic>
 #include <string_view>
 #include <thread>
@@ -142,6 +144,19 @@ void threads(CUcontext context) {
   show_free("at the end");
 }
 
+// What a backend keeps of freed plain memory is lost to the card, too.
+void backend(CUstream stream) {
+  CUdeviceptr block = 0;
+  for (int i = 0; i < 3; ++i) {
+    show("900 MiB of plain memory", cuMemAlloc_v2(&block, 900 * kMiB));
+    MUST(cuMemFree_v2(block));
+    show("900 MiB in stream order", cuMemAllocAsync(&block, 900 * kMiB, stream));
+    usleep(150'000);  // so that the log looks at what the driver has in use
+    MUST(cuMemFreeAsync(block, stream));
+    MUST(cuStreamSynchronize(stream));
+  }
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -157,6 +172,8 @@ int main(int, char** arguments) {
     many(stream);
   } else if (what == "destroyed") {
     destroyed(stream);
+  } else if (what == "backend") {
+    backend(stream);
   } else if (what == "threads") {
     threads(context);
   }
