@@ -1,6 +1,8 @@
 // What a limit allows is what the card can lose.
 #include <boost/test/unit_test.hpp>
 
+#include <sstream>
+
 #include "support/process.h"
 
 using namespace xlog::test;
@@ -9,6 +11,15 @@ namespace {
 
 std::string limited(const std::string& name, const std::string& what, const std::string& budget) {
   return run_with_library({program(name), what}, {{"XLOG_BUDGET", budget}}).out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    out.push_back(line);
+  }
+  return out;
 }
 
 }  // namespace
@@ -149,4 +160,36 @@ BOOST_AUTO_TEST_CASE(other_reasons_than_memory_come_first) {
   want.replace(want.find(left), left.size() + 3, left + "0");
   Outcome ours = run_with_library({program("other_reasons")}, {{"XLOG_BUDGET", "64M"}, {"XLOG_HOST_BUDGET", "16M"}});
   BOOST_TEST(ours.out == want);
+}
+
+// Plain memory that is freed in the order of a stream, of whatever sort, comes back when its work is done, and not before.
+BOOST_AUTO_TEST_CASE(frees_in_stream_order_of_plain_memory) {
+  const std::string sorts = limited("ordered_plain", "sorts", "64M");
+  BOOST_TEST(lines_of(sorts).size() == 10);
+  for (const std::string& line : lines_of(sorts)) {
+    BOOST_TEST(line.ends_with(": 0"), line);
+  }
+  BOOST_TEST(limited("ordered_plain", "held", "64M") ==
+             "first: 0\n"
+             "the free is not done: 2\n"
+             "nothing was given: 1\n"
+             "it is done: 0\n");
+  BOOST_TEST(limited("ordered_plain", "captures", "64M") == "captures lost: 0, frees beside them: 1, all of it is free: 1\n");
+}
+
+// The calls that the limit itself makes may fail once, at any time: the program has the same answers.
+BOOST_AUTO_TEST_CASE(calls_of_the_limit_that_fail_once) {
+  const std::string sorts = limited("ordered_plain", "sorts", "64M");
+  const std::string keeps = limited("pool_limits", "keeps", "8G");
+  for (const char* call :
+       {"cuEventCreate", "cuEventRecord", "cuEventRecord_ptsz", "cuEventQuery", "cuCtxRecordEvent", "cuCtxPushCurrent_v2", "cuStreamGetCtx",
+        "cuMemPoolGetAttribute", "cuMemPoolTrimTo", "cuThreadExchangeStreamCaptureMode"}) {
+    for (int index = 1; index <= 8; ++index) {
+      Environment with = {{"XLOG_BUDGET", "64M"}, {"XLOG_SIM_FAIL", std::string(call) + ":" + std::to_string(index) + ":999"}};
+      BOOST_TEST(run_with_library({program("ordered_plain"), "sorts"}, with).out == sorts, call << " " << index);
+      with["XLOG_BUDGET"] = "8G";
+      bool own = std::string_view(call) == "cuMemPoolTrimTo";  // the program's own call fails, too
+      BOOST_TEST((own || run_with_library({program("pool_limits"), "keeps"}, with).out == keeps), call << " " << index);
+    }
+  }
 }
