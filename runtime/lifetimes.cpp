@@ -27,33 +27,23 @@ bool ends_with(const DeviceBlock& block, CUcontext context) noexcept {
 
 template <class Act>
 void Runtime::each_device(Act act) noexcept {
-  for (auto& each : built_) {
-    NativeDevice* target = each.load(std::memory_order_acquire);
-    if (target != nullptr) {
-      act(*target);
-      target->settle();
-    }
-  }
+  devices_in_use_.each([&](NativeDevice& target) {
+    act(target);
+    target.settle();
+  });
 }
 
 void Runtime::begin_exit() noexcept {
   findings_.summarize();
   refusals_.begin_exit();
   exiting_.store(true, std::memory_order_relaxed);
-  each_source([](PlainSource& source) { source.begin_exit(); });
   each_guard([](GuardResource& guard) { guard.begin_exit(); });
-  for (auto& each : built_) {
-    NativeDevice* target = each.load(std::memory_order_acquire);
-    if (target != nullptr && target->logging() != nullptr) {
-      target->logging()->record_left_out();
+  devices_in_use_.each([](NativeDevice& target) {
+    if (target.logging() != nullptr) {
+      target.logging()->record_left_out();
     }
-  }
+  });
   recorder_.begin_exit();
-}
-
-void Runtime::stream_destroyed(CUstream stream) noexcept {
-  gate_.ended({.handle = stream});
-  each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
 }
 
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
@@ -69,7 +59,8 @@ void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
 void Runtime::forget_context(CUcontext context) noexcept {
   devices_.context_destroyed(context);
   gate_.context_ended(context);
-  each_source([context](PlainSource& source) { source.finish_context_end(context); });
+  contexts_.ended(context);
+  each_source([context](PlainSource& source) { source.context_ended(context); });
   each_guard([context](GuardResource& guard) { guard.finish_context_end(context); });
   each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
 }
@@ -100,9 +91,6 @@ void Runtime::BulkEnd::hold(DeviceBlock&& taken, bool alive) noexcept {
   if (owner != nullptr && owner->logging() != nullptr) {
     owner->logging()->hold_end(block, action_, api_, leaving.row);
   }
-  if (owner != nullptr && outlives_context(block.maker)) {
-    owner->source_of(block)->end_block(block, alive);
-  }
 }
 
 void Runtime::BulkEnd::finish(CUresult result) noexcept {
@@ -112,15 +100,14 @@ void Runtime::BulkEnd::finish(CUresult result) noexcept {
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->complete_end(block, action_, api_, leaving_[i].row, result);
     }
-    bool gone = result == CUDA_SUCCESS || outlives_context(block.maker);
-    if (!gone) {
+    if (result != CUDA_SUCCESS) {
       runtime_.keep(std::move(block));
       continue;
     }
     if (owner != nullptr) {
       owner->ended(block);
-      if (block.maker == Maker::cache) {
-        owner->source()->end_block(block, false);
+      if (PlainSource* source = owner->source_of(block); source != nullptr) {
+        source->end_block(block);
       }
     }
   }
@@ -137,7 +124,6 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
     : runtime_(runtime), context_(context), leaving_(runtime, action::context_destroyed, api) {
   if (context != nullptr) {
     runtime.begin_guard_end(context, alive, api);
-    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
   }
 }
@@ -184,18 +170,6 @@ CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request,
     record_mapping(action::unmap, each.ptr, each.bytes, each.handle, request.api, request.caller);
   }
   return result;
-}
-
-void Runtime::primary_released(CUdevice ordinal, std::string_view api) noexcept {
-  unsigned flags = 0;
-  int active = 1;
-  CUcontext context = primary(ordinal);
-  if (context == nullptr || driver_.cuDevicePrimaryCtxGetState == nullptr ||
-      driver_.cuDevicePrimaryCtxGetState(ordinal, &flags, &active) != CUDA_SUCCESS || active != 0) {
-    return;
-  }
-  // It was the last: what the context held is gone already, so the rows follow the call.
-  ContextEnd(*this, context, api, false).finish(CUDA_SUCCESS);
 }
 
 }  // namespace xlog
