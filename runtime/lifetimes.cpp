@@ -46,6 +46,10 @@ void Runtime::begin_exit() noexcept {
   recorder_.begin_exit();
 }
 
+void Runtime::stream_destroyed(CUstream stream) noexcept {
+  each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
+}
+
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
   bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   devices_.pool_created(pool, on_device ? properties->location.id : -1);

@@ -216,6 +216,7 @@ class Runtime {
   CUresult destroy_green(CUgreenCtx green, std::string_view api, const DriverCall& call) noexcept;
   // The first cuCtxCreate made a context.
   void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
+  void stream_destroyed(CUstream stream) noexcept;
   template <class Call>
   CUresult destroy_stream(CUstream stream, Call call) noexcept {
     CUcontext context = gate_.is_capturing() ? context_of({.handle = stream}) : nullptr;
@@ -223,6 +224,8 @@ class Runtime {
     CUresult result = call();
     if (result != CUDA_SUCCESS) {
       gate_.restore(stream, context, captures);
+    } else {
+      stream_destroyed(stream);
     }
     return result;
   }

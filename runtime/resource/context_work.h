@@ -23,6 +23,11 @@ class [[nodiscard]] WaitResult {
   }
   [[nodiscard]] bool is_done() const noexcept { return state_ == State::done; }
   [[nodiscard]] bool is_beside_capture() const noexcept { return state_ == State::beside_capture; }
+  // The work itself failed: cuMemFree, which waits for the same work, would return this code, as does every later call in the context.
+  [[nodiscard]] bool is_fault_of_the_work() const noexcept {
+    return code_ == CUDA_ERROR_CONTEXT_IS_DESTROYED || code_ == CUDA_ERROR_ASSERT || code_ == CUDA_ERROR_ILLEGAL_ADDRESS ||
+           code_ == CUDA_ERROR_LAUNCH_TIMEOUT || (code_ >= CUDA_ERROR_HARDWARE_STACK_ERROR && code_ <= CUDA_ERROR_LAUNCH_FAILED);
+  }
   [[nodiscard]] CUresult code() const noexcept { return code_; }
 
  private:

@@ -102,38 +102,36 @@ CUresult PlainSource::free_here(const DeviceBlock& block, const FreeRequest& req
     return free_after_waiting(block);
   }
   held_.add(block.ptr);
-  if (settings_.ordered || request.ordered) {
-    pending = free_later(*lane, node, request);
-    if (pending) {
-      return CUDA_SUCCESS;
+  WaitResult waited = settings_.ordered || request.ordered ? free_later(*lane, node, request) : work_.wait(*lane);
+  if (waited.is_done()) {
+    pending = settings_.ordered || request.ordered;
+    if (!pending) {
+      RelaxedCapture relaxed(driver_);
+      keep(*lane, node);
     }
-  } else if (work_.wait(*lane).is_done()) {
-    RelaxedCapture relaxed(driver_);
-    keep(*lane, node);
     return CUDA_SUCCESS;
   }
   kept_.drop(node);
-  CUresult result = free_after_waiting(block);
+  CUresult result = waited.is_fault_of_the_work() ? waited.code() : free_after_waiting(block);
   held_.remove(block.ptr);
   return result;
 }
 
-// False: it could not be queued, and nothing has changed. A free in stream order is never refused for that and never waits: it is
-// parked until the event can be recorded.
-bool PlainSource::free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept {
+// Unless it is done, nothing has changed. A free in stream order is never refused for want of an event and never waits: it is parked
+// until the event can be recorded.
+WaitResult PlainSource::free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept {
   not_done_.fetch_add(node->taken, std::memory_order_relaxed);
-  if (work_.queue(lane, node->queued).is_done()) {
-    if (!request.ordered) {
-      work_.settle_down_to(lane, most_pending());
-    }
-    return true;
-  }
-  if (request.ordered) {
+  WaitResult result = work_.queue(lane, node->queued);
+  if (!result.is_done() && request.ordered) {
     work_.park(lane, node->queued);
-    return true;
+    return WaitResult::done();
   }
-  not_done_.fetch_sub(node->taken, std::memory_order_relaxed);
-  return false;
+  if (!result.is_done()) {
+    not_done_.fetch_sub(node->taken, std::memory_order_relaxed);
+  } else if (!request.ordered) {
+    work_.settle_down_to(lane, most_pending());
+  }
+  return result;
 }
 
 CUresult PlainSource::free_after_waiting(const DeviceBlock& block) noexcept {

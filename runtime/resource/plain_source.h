@@ -99,6 +99,9 @@ class PlainSource : private ContextWork::Client {
   CUresult wait_as_plain_free(CUcontext context) noexcept;
   // Gives back the oldest of what is kept, down to `most` bytes.
   void shrink(uint64_t most) noexcept;
+  // The program has freed the pointer, or its context has ended, and the driver does not know: until unhold().
+  void hold(CUdeviceptr ptr) noexcept { held_.add(ptr); }
+  void unhold(CUdeviceptr ptr) noexcept { held_.remove(ptr); }
   void in_use(uint64_t bytes) noexcept;
   void not_in_use(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -110,7 +113,7 @@ class PlainSource : private ContextWork::Client {
   CUdeviceptr take_kept(CUcontext context, size_t bytes) noexcept;
   CUresult ask_about_stream(const StreamArg& stream) noexcept;
   CUresult free_here(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;
-  bool free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept;
+  WaitResult free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept;
   void keep(ContextLane& lane, KeptBlock* block) noexcept;
   CUresult make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
   [[nodiscard]] uint64_t most_pending() const noexcept;

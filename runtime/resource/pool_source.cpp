@@ -143,6 +143,7 @@ void PoolSource::end_block(const DeviceBlock& block) noexcept {
 // Without host memory for it, it is given back at once if a context is current, and lost to the program if not.
 void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
   bool added = false;
+  hold(ptr);
   {
     LockGuard guard(lock_);
     added = orphans_.add(ptr);
@@ -150,6 +151,7 @@ void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
   }
   if (!added) {
     RelaxedCapture relaxed(driver_);
+    unhold(ptr);
     driver_.cuMemFree_v2(ptr);
   }
 }
@@ -168,6 +170,7 @@ void PoolSource::release_orphans() noexcept {
       orphans_.remove_at(orphans_.size() - 1);
       orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
     }
+    unhold(ptr);  // first: the driver may give the address out again at once
     result = driver_.cuMemFree_v2(ptr);
     if (result != CUDA_SUCCESS) {
       add_orphan(ptr);
