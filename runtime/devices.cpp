@@ -126,28 +126,9 @@ void Devices::context_destroyed(CUcontext context) noexcept {
   contexts_.remove(context);
 }
 
-void Devices::primary_retained(int device, CUcontext context) noexcept {
-  if (device >= 0 && device < 16) {
-    __atomic_store_n(&primaries_[device], context, __ATOMIC_RELEASE);
-  }
-}
-
 bool Devices::current_is_first(const DriverApi& driver) noexcept {
   unsigned version = 0;
   return driver.cuCtxGetApiVersion != nullptr && driver.cuCtxGetApiVersion(nullptr, &version) == CUDA_SUCCESS && version < 3020;
-}
-
-bool Devices::is_primary(CUcontext context) noexcept {
-  for (CUcontext& each : primaries_) {
-    if (context != nullptr && __atomic_load_n(&each, __ATOMIC_ACQUIRE) == context) {
-      return true;
-    }
-  }
-  return false;
-}
-
-CUcontext Devices::primary(int device) noexcept {
-  return device >= 0 && device < 16 ? __atomic_load_n(&primaries_[device], __ATOMIC_ACQUIRE) : nullptr;
 }
 
 }  // namespace xlog

@@ -25,9 +25,6 @@ class Devices {
   void pool_created(CUmemoryPool pool, int device) noexcept;
   int pool_ends(CUmemoryPool pool) noexcept;
   void context_destroyed(CUcontext context) noexcept;
-  void primary_retained(int device, CUcontext context) noexcept;
-  CUcontext primary(int device) noexcept;
-  bool is_primary(CUcontext context) noexcept;
   // The current context is of the first cuCtxCreate, for calls with 32-bit sizes (its API version: 3010).
   static bool current_is_first(const DriverApi& driver) noexcept;
 
@@ -54,7 +51,6 @@ class Devices {
     int device = -1;
   };
   AddressTable<PoolDevice> pools_;
-  CUcontext primaries_[16];
 };
 
 }  // namespace xlog

@@ -79,7 +79,7 @@ void Runtime::look_at_driver_use(NativeDevice& target, bool refused) noexcept {
   int ordinal = target.ordinal();
   size_t free = 0;
   size_t total = 0;
-  bool due = use_[ordinal].is_due(coarse_time(), refused) && devices_.of_current(driver_) == ordinal;
+  bool due = devices_in_use_.at(ordinal)->use.is_due(coarse_time(), refused) && devices_.of_current(driver_) == ordinal;
   if (!due || driver_.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) {
     return;
   }

@@ -13,9 +13,9 @@ bool Runtime::find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noex
 
 void Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
   CUdeviceptr block = 0;
-  for (auto& each : built_) {
-    NativeDevice* target = has_fences() && block == 0 ? each.load(std::memory_order_acquire) : nullptr;
-    block = target != nullptr && target->fence() != nullptr ? target->fence()->block_in(base) : block;
+  if (has_fences()) {
+    devices_in_use_.each(
+        [&](NativeDevice& target) { block = block == 0 && target.fence() != nullptr ? target.fence()->block_in(base) : block; });
   }
   base = block != 0 ? block : base;
   registry_.visit(base, [&](const DeviceBlock* found) {
@@ -100,17 +100,19 @@ void Runtime::report_bad_free(CUdeviceptr ptr, const FreeRequest& request) noexc
 }
 
 void Runtime::begin_guard_end(CUcontext context, bool alive, std::string_view api) noexcept {
-  for (auto& each : built_) {
-    NativeDevice* target = options_.guards() ? each.load(std::memory_order_acquire) : nullptr;
-    if (target != nullptr && target->guard() != nullptr) {
-      target->guard()->begin_context_end(context, alive, api, [target](DeviceBlock& block) {
-        target->ended(block);
+  if (!options_.guards()) {
+    return;
+  }
+  devices_in_use_.each([&](NativeDevice& target) {
+    if (target.guard() != nullptr) {
+      target.guard()->begin_context_end(context, alive, api, [&target](DeviceBlock& block) {
+        target.ended(block);
         if (block.maker != Maker::driver) {
-          target->source_of(block)->end_block(block, false);
+          target.source_of(block)->end_block(block);
         }
       });
     }
-  }
+  });
 }
 
 GuardResource* Runtime::current_guard(CUcontext& context) noexcept {

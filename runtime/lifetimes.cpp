@@ -27,31 +27,24 @@ bool ends_with(const DeviceBlock& block, CUcontext context) noexcept {
 
 template <class Act>
 void Runtime::each_device(Act act) noexcept {
-  for (auto& each : built_) {
-    NativeDevice* target = each.load(std::memory_order_acquire);
-    if (target != nullptr) {
-      act(*target);
-      target->settle();
-    }
-  }
+  devices_in_use_.each([&](NativeDevice& target) {
+    act(target);
+    target.settle();
+  });
 }
 
 void Runtime::begin_exit() noexcept {
   findings_.summarize();
   refusals_.begin_exit();
   exiting_.store(true, std::memory_order_relaxed);
-  each_source([](PlainSource& source) { source.begin_exit(); });
   each_guard([](GuardResource& guard) { guard.begin_exit(); });
-  for (auto& each : built_) {
-    NativeDevice* target = each.load(std::memory_order_acquire);
-    if (target != nullptr && target->logging() != nullptr) {
-      target->logging()->record_left_out();
+  devices_in_use_.each([](NativeDevice& target) {
+    if (target.logging() != nullptr) {
+      target.logging()->record_left_out();
     }
-  }
+  });
   recorder_.begin_exit();
 }
-
-void Runtime::stream_destroyed(CUstream stream) noexcept { gate_.ended({.handle = stream}); }
 
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
   bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -81,7 +74,8 @@ void Runtime::finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool 
 void Runtime::forget_context(CUcontext context) noexcept {
   devices_.context_destroyed(context);
   gate_.context_ended(context);
-  each_source([context](PlainSource& source) { source.finish_context_end(context); });
+  contexts_.ended(context);
+  each_source([context](PlainSource& source) { source.context_ended(context); });
   each_guard([context](GuardResource& guard) { guard.finish_context_end(context); });
   each_device([context](NativeDevice& device) { device.native().finish_context_end(context, true); });
 }
@@ -112,9 +106,6 @@ void Runtime::BulkEnd::hold(DeviceBlock&& taken, bool alive) noexcept {
   if (owner != nullptr && owner->logging() != nullptr) {
     owner->logging()->hold_end(block, action_, api_, leaving.row);
   }
-  if (owner != nullptr && outlives_context(block.maker)) {
-    owner->source_of(block)->end_block(block, alive);
-  }
 }
 
 void Runtime::BulkEnd::finish(CUresult result) noexcept {
@@ -124,15 +115,14 @@ void Runtime::BulkEnd::finish(CUresult result) noexcept {
     if (owner != nullptr && owner->logging() != nullptr) {
       owner->logging()->complete_end(block, action_, api_, leaving_[i].row, result);
     }
-    bool gone = result == CUDA_SUCCESS || outlives_context(block.maker);
-    if (!gone) {
+    if (result != CUDA_SUCCESS) {
       runtime_.keep(std::move(block));
       continue;
     }
     if (owner != nullptr) {
       owner->ended(block);
-      if (block.maker == Maker::cache) {
-        owner->source()->end_block(block, false);
+      if (PlainSource* source = owner->source_of(block); source != nullptr) {
+        source->end_block(block);
       }
     }
   }
@@ -150,7 +140,6 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
   if (context != nullptr) {
     runtime.begin_guard_end(context, alive, api);
     runtime.each_device([=](NativeDevice& device) { device.native().begin_context_end(context, alive); });
-    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
   }
 }
@@ -209,18 +198,6 @@ CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request,
     record_mapping(action::unmap, each.ptr, each.bytes, each.handle, request.api, request.caller);
   }
   return result;
-}
-
-void Runtime::primary_released(CUdevice ordinal, std::string_view api) noexcept {
-  unsigned flags = 0;
-  int active = 1;
-  CUcontext context = primary(ordinal);
-  if (context == nullptr || driver_.cuDevicePrimaryCtxGetState == nullptr ||
-      driver_.cuDevicePrimaryCtxGetState(ordinal, &flags, &active) != CUDA_SUCCESS || active != 0) {
-    return;
-  }
-  // It was the last: what the context held is gone already, so the rows follow the call.
-  ContextEnd(*this, context, api, false).finish(CUDA_SUCCESS);
 }
 
 }  // namespace xlog

@@ -158,11 +158,9 @@ bool Runtime::check_budget_keys() noexcept {
 }
 
 NativeDevice* Runtime::device(int ordinal) noexcept {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= kMaxDevices) {
-    return nullptr;
-  }
-  NativeDevice* found = built_[ordinal].load(std::memory_order_acquire);
-  if (found != nullptr) {
+  DeviceSlots::Slot* slot = devices_in_use_.at(ordinal);
+  NativeDevice* found = slot != nullptr ? slot->built.load(std::memory_order_acquire) : nullptr;
+  if (found != nullptr || slot == nullptr) {
     return found;
   }
   DeviceFacts facts;  // asked outside the lock: these are driver calls
@@ -171,11 +169,11 @@ NativeDevice* Runtime::device(int ordinal) noexcept {
   }
   Maker maker = plain_maker(driver_, options_, ordinal);
   LockGuard guard(lock_);
-  found = built_[ordinal].load(std::memory_order_relaxed);
+  found = slot->built.load(std::memory_order_relaxed);
   if (found == nullptr) {
     DeviceStack::GuardParts guarded{driver_, gate_, guard_records_, findings_, facts.total_bytes};
-    found = new (storage_[ordinal]) NativeDevice(driver_, options_, recorder_, gate_, ordinal, facts, maker, &guarded);
-    built_[ordinal].store(found, std::memory_order_release);
+    found = new (slot->storage) NativeDevice(driver_, options_, recorder_, gate_, ordinal, facts, maker, &guarded);
+    slot->built.store(found, std::memory_order_release);
     if (options_.verbose && facts.limit != UINT64_MAX) {
       Text<300> line;
       line.put("GPU ").decimal(static_cast<uint64_t>(ordinal)).put(" (").put(facts.name).put(", ").put(facts.uuid);
@@ -278,9 +276,6 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   }
   NativeDevice* target = device(request.device);
   if (target == nullptr) {
-    if (request.device >= static_cast<int>(kMaxDevices) && beyond_.first()) {
-      say("a GPU with an ordinal above 15 is used: it is neither logged nor limited");
-    }
     uint64_t start = steady_time();
     CUresult result = forward(request, dptr);
     allocate_unplaced(request, result, steady_time() - start);

@@ -12,6 +12,8 @@
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/driver_api.h"
 #include "runtime/base/options.h"
+#include "runtime/contexts.h"
+#include "runtime/device_slots.h"
 #include "runtime/devices.h"
 #include "runtime/driver_use.h"
 #include "runtime/exported_memory.h"
@@ -135,50 +137,107 @@ class Runtime {
   // A stream begins or ends a capture. `call` is the driver's own.
   template <class Call>
   CUresult begin_capture(const StreamArg& stream, Call call) noexcept {
-    if (!records_events()) {
+    if (!needs_gate()) {
       return call();
     }
-    gate_.begin(stream, context_of(stream));
+    if (stream.is_per_thread()) {
+      watch_thread_end();
+    }
+    CUcontext context = context_of(stream);
+    gate_.begin(stream, context);
     CUresult result = call();
     if (result != CUDA_SUCCESS) {
-      gate_.refused(stream);
+      gate_.refused(stream, context);
     }
     return result;
   }
   template <class Call>
   CUresult end_capture(const StreamArg& stream, Call call) noexcept {
+    if (!needs_gate()) {
+      return call();
+    }
+    CUcontext context = context_of(stream);
     CUresult result = call();
-    if (records_events() && !is_capturing(stream)) {
-      gate_.ended(stream);
+    if (!is_capturing(stream)) {
+      gate_.ended(stream, context);
     }
     return result;
   }
+  // The calling thread is about to end.
+  void thread_ends() noexcept { gate_.thread_ends(); }
 
   // The current context was given access to the memory of `owner`.
   void peer_enabled(CUcontext owner) noexcept;
-  void green_context_made(CUcontext context) noexcept;
   // A block was handed to another process or given attributes.
   void shared_out(CUdeviceptr ptr) noexcept;
   // The driver refused a call on this address: says so once, with the remedy, when the backend is why.
   void not_supported(CUdeviceptr ptr, std::string_view api, CUresult result) noexcept;
 
-  // A context ends: its plain blocks go with it. `call` is the driver's own.
+  // Contexts begin (contexts.h). `call` is the driver's own; `made` is where it puts the handle.
   template <class Call>
-  CUresult end_context(CUcontext context, std::string_view api, Call call) noexcept {
-    ContextEnd end(*this, context, api, true);
+  CUresult begin_context(CUcontext* made, Call call) noexcept {
+    SharedGuard alive(contexts_.lifetime);
     CUresult result = call();
-    end.finish(result);
+    if (result == CUDA_SUCCESS) {
+      context_made(*made);
+    }
     return result;
   }
-  // The same for a release that may or may not have been the last.
-  void primary_released(CUdevice device, std::string_view api) noexcept;
-  void primary_retained(CUdevice device, CUcontext context) noexcept { devices_.primary_retained(device, context); }
-  CUcontext primary(CUdevice device) noexcept { return devices_.primary(device); }
+  template <class Call>
+  CUresult retain_primary(CUdevice device, CUcontext* primary, Call call) noexcept {
+    SharedGuard alive(contexts_.lifetime);
+    CUresult result = call();
+    if (result == CUDA_SUCCESS && contexts_.retained(device, *primary)) {
+      context_made(*primary);
+    }
+    return result;
+  }
+  template <class Call>
+  CUresult attach_context(CUcontext* context, Call call) noexcept {
+    SharedGuard alive(contexts_.lifetime);
+    CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      contexts_.attached(*context);
+    }
+    return result;
+  }
+  template <class Call>
+  CUresult begin_green(CUgreenCtx* green, CUdevice device, Call call) noexcept {
+    SharedGuard alive(contexts_.lifetime);
+    CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      green_made(*green, device);
+    }
+    return result;
+  }
+  template <class Call>
+  CUresult name_green(CUcontext* context, CUgreenCtx green, Call call) noexcept {
+    SharedGuard alive(contexts_.lifetime);
+    CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      green_named(*context, green);
+    }
+    return result;
+  }
+  // Contexts end, and their plain blocks with them. A context that the driver refuses to end stays as it was.
+  CUresult destroy_context(CUcontext context, std::string_view api, const DriverCall& call) noexcept;
+  CUresult detach_context(CUcontext context, std::string_view api, const DriverCall& call) noexcept;
+  CUresult reset_primary(CUdevice device, std::string_view api, const DriverCall& call) noexcept;
+  // A release may or may not be the last.
+  CUresult release_primary(CUdevice device, std::string_view api, const DriverCall& call) noexcept;
+  CUresult destroy_green(CUgreenCtx green, std::string_view api, const DriverCall& call) noexcept;
   // The first cuCtxCreate made a context.
   void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
-  // The driver refuses to destroy such a context: it ends by a release or a reset.
-  bool is_primary(CUcontext context) noexcept { return devices_.is_primary(context); }
-  void stream_destroyed(CUstream stream) noexcept;
+  template <class Call>
+  CUresult destroy_stream(CUstream stream, Call call) noexcept {
+    CUcontext context = gate_.is_capturing() ? context_of({.handle = stream}) : nullptr;
+    uint32_t captures = gate_.stream_ends(stream);
+    CUresult result = call();
+    if (result != CUDA_SUCCESS) {
+      gate_.restore(stream, context, captures);
+    }
+    return result;
+  }
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;
   // A pool is destroyed. `call` is the driver's own.
   template <class Call>
@@ -191,7 +250,7 @@ class Runtime {
 
   void begin_exit() noexcept;
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
-  // Built on first use; nullptr above kMaxDevices or when the driver does not know the ordinal.
+  // Built on first use; nullptr when the driver does not know the ordinal.
   NativeDevice* device(int ordinal) noexcept;
 
  private:
@@ -234,6 +293,7 @@ class Runtime {
     // Blocks for which match() is true. `alive`: the driver has not ended their context yet.
     template <class Match>
     void take_if(Match match, bool alive) noexcept;
+    // SUCCESS: the call was made and they are gone. Anything else: they are as they were.
     void finish(CUresult result) noexcept;
 
    private:
@@ -250,7 +310,7 @@ class Runtime {
     size_t mapped_bytes_ = 0;
   };
 
-  // A context on its way out, with what it holds.
+  // A context on its way out, with what it holds. `Contexts::lifetime` is owned while this lives.
   class ContextEnd {
    public:
     // `alive`: the driver has not ended it yet.
@@ -263,6 +323,19 @@ class Runtime {
     BulkEnd leaving_;
   };
 
+  // thread_ends() is called when the calling thread ends.
+  void watch_thread_end() noexcept;
+  // `lifetime` is shared.
+  void context_made(CUcontext context) noexcept;
+  void green_made(CUgreenCtx green, CUdevice device) noexcept;
+  void green_named(CUcontext context, CUgreenCtx green) noexcept;
+  // `lifetime` is owned.
+  CUresult end_context(CUcontext context, std::string_view api, const DriverCall& call) noexcept;
+  CUresult end_primary_hold(CUdevice device, std::string_view api, const DriverCall& call) noexcept;
+  // Before `lifetime` is owned: the driver's call waits for the same work, and then need not do so under the lock.
+  void let_work_finish(CUcontext context) noexcept;
+  [[nodiscard]] bool primary_is_active(CUdevice device) noexcept;
+  [[nodiscard]] bool knows_context(CUcontext context) noexcept;
   template <class Act>
   void each_device(Act act) noexcept;
   bool locate(AllocationRequest& request) noexcept;
@@ -270,32 +343,36 @@ class Runtime {
   bool in_first_context() noexcept { return first_contexts_.load(std::memory_order_relaxed) && devices_.current_is_first(driver_); }
   template <class Act>
   void each_source(Act act) noexcept {
-    for (auto& each : built_) {
-      NativeDevice* target = has_sources() ? each.load(std::memory_order_acquire) : nullptr;
-      if (target != nullptr && target->source() != nullptr) {
-        act(*target->source());
-      }
-      if (target != nullptr && target->fence() != nullptr) {
-        act(*target->fence());
-      }
+    if (!has_sources()) {
+      return;
     }
+    devices_in_use_.each([&](NativeDevice& target) {
+      if (target.source() != nullptr) {
+        act(*target.source());
+      }
+      if (target.fence() != nullptr) {
+        act(*target.fence());
+      }
+    });
   }
   [[nodiscard]] bool has_fences() const noexcept { return options_.guard.fence.one_in != 0; }
   [[nodiscard]] bool has_sources() const noexcept {
     return options_.backend == Backend::async || options_.backend == Backend::cache || has_fences();
   }
-  // Events of ours may be recorded where they would end a capture.
-  [[nodiscard]] bool records_events() const noexcept { return holds_back() || options_.budget.count != 0; }
+  // Something of ours may record an event where that could end a capture.
+  [[nodiscard]] bool needs_gate() const noexcept { return holds_back() || options_.budget.count != 0; }
   // Freed memory may be kept from the driver, and contexts are waited for.
   [[nodiscard]] bool holds_back() const noexcept { return has_sources() || options_.guards(); }
   template <class Act>
   void each_guard(Act act) noexcept {
-    for (auto& each : built_) {
-      NativeDevice* target = options_.guards() ? each.load(std::memory_order_acquire) : nullptr;
-      if (target != nullptr && target->guard() != nullptr) {
-        act(*target->guard());
-      }
+    if (!options_.guards()) {
+      return;
     }
+    devices_in_use_.each([&](NativeDevice& target) {
+      if (target.guard() != nullptr) {
+        act(*target.guard());
+      }
+    });
   }
   // The range that the program has at `ptr`; false when the driver knows of none.
   bool find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noexcept;
@@ -345,16 +422,14 @@ class Runtime {
   ExportedMemory exports_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;
-  DriverUse use_[kMaxDevices];
-  std::atomic<NativeDevice*> built_[kMaxDevices];
-  alignas(NativeDevice) unsigned char storage_[kMaxDevices][sizeof(NativeDevice)];
+  Contexts contexts_;
+  DeviceSlots devices_in_use_;
   std::atomic<NativeDevice*> host_;
   std::atomic<NativeDevice*> imports_;
   alignas(NativeDevice) unsigned char outside_storage_[2][sizeof(NativeDevice)];
   std::atomic<bool> begun_;
   std::atomic<bool> first_contexts_;
   std::atomic<bool> exiting_;  // no call of ours that the program did not make
-  Once beyond_;
   Once said_not_supported_;
   Once said_fault_;
   Once said_keys_;

@@ -39,22 +39,6 @@ void Runtime::peer_enabled(CUcontext owner) noexcept {
   }
 }
 
-void Runtime::green_context_made(CUcontext context) noexcept {
-  NativeDevice* target = has_sources() || options_.guards() ? device(devices_.of_context(driver_, context)) : nullptr;
-  if (target == nullptr) {
-    return;
-  }
-  if (target->source() != nullptr) {
-    target->source()->refuse_context(context);
-  }
-  if (target->fence() != nullptr) {
-    target->fence()->refuse_context(context);
-  }
-  if (target->guard() != nullptr) {
-    target->guard()->refuse_context(context);
-  }
-}
-
 void Runtime::shared_out(CUdeviceptr ptr) noexcept {
   CUdeviceptr base = 0;
   size_t bytes = 0;

@@ -1,5 +1,6 @@
 // Captures begin and end: what an observer does beside one could lose it (resource/capture_gate.h).
 #include "shim/entry.h"
+#include "shim/newer_calls.h"
 
 using xlog::Entry;
 using xlog::Row;
@@ -36,6 +37,18 @@ XLOG_BEGIN_CAPTURE_V2(cuStreamBeginCapture_v2_ptsz, true)
   }
 XLOG_BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph, false)
 XLOG_BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz, true)
+
+// In drivers after CUDA 13.2, and in no header here yet.
+#define XLOG_BEGIN_RECAPTURE(name, per_thread)                                                                                       \
+  XLOG_EXPORT CUresult name(CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void* callback, void* data) {                  \
+    Entry entry(Row::name);                                                                                                          \
+    auto call = [&]() noexcept {                                                                                                     \
+      return entry.forward<CUresult (*)(CUstream, CUstreamCaptureMode, CUgraph, void*, void*)>(stream, mode, graph, callback, data); \
+    };                                                                                                                               \
+    return entry.serves() ? entry.runtime().begin_capture({stream, per_thread}, call) : call();                                      \
+  }
+XLOG_BEGIN_RECAPTURE(cuStreamBeginRecaptureToGraph, false)
+XLOG_BEGIN_RECAPTURE(cuStreamBeginRecaptureToGraph_ptsz, true)
 
 #define XLOG_END_CAPTURE(name, per_thread)                                                                \
   XLOG_EXPORT CUresult name(CUstream stream, CUgraph* graph) {                                            \

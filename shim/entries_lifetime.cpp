@@ -25,63 +25,78 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   return result;
 }
 
+// The first form makes a context for the calls with 32-bit sizes.
 XLOG_EXPORT CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
   Entry entry(Row::cuCtxCreate);
-  CUresult result = entry.forward<decltype(&::cuCtxCreate)>(context, flags, device);
-  if (result == CUDA_SUCCESS && entry.serves()) {
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxCreate)>(context, flags, device); };
+  if (!entry.serves()) {
+    return call();
+  }
+  CUresult result = entry.runtime().begin_context(context, call);
+  if (result == CUDA_SUCCESS) {
     entry.runtime().first_context_made();
   }
   return result;
 }
 
-#define XLOG_CONTEXT_DESTROY(name)                                                               \
-  XLOG_EXPORT CUresult name(CUcontext context) {                                                 \
-    Entry entry(Row::name);                                                                      \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxDestroy_v2)>(context); }; \
-    bool ends = entry.serves() && !entry.runtime().is_primary(context);                          \
-    return ends ? entry.runtime().end_context(context, #name, call) : call();                    \
+#define XLOG_CONTEXT_CREATE(name, parameters, ...)                                        \
+  XLOG_EXPORT CUresult name parameters {                                                  \
+    Entry entry(Row::name);                                                               \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::name)>(__VA_ARGS__); }; \
+    return entry.serves() ? entry.runtime().begin_context(context, call) : call();        \
   }
-XLOG_CONTEXT_DESTROY(cuCtxDestroy)
-XLOG_CONTEXT_DESTROY(cuCtxDestroy_v2)
+XLOG_CONTEXT_CREATE(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device), context, flags, device)
+XLOG_CONTEXT_CREATE(cuCtxCreate_v3, (CUcontext * context, CUexecAffinityParam* affinity, int count, unsigned flags, CUdevice device),
+                    context, affinity, count, flags, device)
+XLOG_CONTEXT_CREATE(cuCtxCreate_v4, (CUcontext * context, CUctxCreateParams* parameters, unsigned flags, CUdevice device), context,
+                    parameters, flags, device)
 
-#define XLOG_PRIMARY_RESET(name)                                                                                \
-  XLOG_EXPORT CUresult name(CUdevice device) {                                                                  \
-    Entry entry(Row::name);                                                                                     \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::cuDevicePrimaryCtxReset_v2)>(device); };      \
-    return entry.serves() ? entry.runtime().end_context(entry.runtime().primary(device), #name, call) : call(); \
-  }
-XLOG_PRIMARY_RESET(cuDevicePrimaryCtxReset)
-XLOG_PRIMARY_RESET(cuDevicePrimaryCtxReset_v2)
+XLOG_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
+  Entry entry(Row::cuCtxAttach);
+  auto call = [&]() noexcept { return entry.forward<CUresult (*)(CUcontext*, unsigned)>(context, flags); };
+  return entry.serves() ? entry.runtime().attach_context(context, call) : call();
+}
 
-#define XLOG_PRIMARY_RELEASE(name)                                                      \
-  XLOG_EXPORT CUresult name(CUdevice device) {                                          \
-    Entry entry(Row::name);                                                             \
-    CUresult result = entry.forward<decltype(&::cuDevicePrimaryCtxRelease_v2)>(device); \
-    if (result == CUDA_SUCCESS && entry.serves()) {                                     \
-      entry.runtime().primary_released(device, #name);                                  \
-    }                                                                                   \
-    return result;                                                                      \
+// `end` is what the runtime does around the driver's call.
+#define XLOG_CONTEXT_END(name, type, argument, end)                                                      \
+  XLOG_EXPORT CUresult name(type argument) {                                                             \
+    Entry entry(Row::name);                                                                              \
+    auto call = [&](uint64_t&) noexcept { return entry.forward<CUresult (*)(type)>(argument); };         \
+    uint64_t unused = 0;                                                                                 \
+    return entry.serves() ? entry.runtime().end(argument, #name, xlog::DriverCall(call)) : call(unused); \
   }
-XLOG_PRIMARY_RELEASE(cuDevicePrimaryCtxRelease)
-XLOG_PRIMARY_RELEASE(cuDevicePrimaryCtxRelease_v2)
+XLOG_CONTEXT_END(cuCtxDestroy, CUcontext, context, destroy_context)
+XLOG_CONTEXT_END(cuCtxDestroy_v2, CUcontext, context, destroy_context)
+XLOG_CONTEXT_END(cuCtxDetach, CUcontext, context, detach_context)
+XLOG_CONTEXT_END(cuDevicePrimaryCtxReset, CUdevice, device, reset_primary)
+XLOG_CONTEXT_END(cuDevicePrimaryCtxReset_v2, CUdevice, device, reset_primary)
+XLOG_CONTEXT_END(cuDevicePrimaryCtxRelease, CUdevice, device, release_primary)
+XLOG_CONTEXT_END(cuDevicePrimaryCtxRelease_v2, CUdevice, device, release_primary)
+XLOG_CONTEXT_END(cuGreenCtxDestroy, CUgreenCtx, green, destroy_green)
 
 XLOG_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   Entry entry(Row::cuDevicePrimaryCtxRetain);
-  CUresult result = entry.forward<decltype(&::cuDevicePrimaryCtxRetain)>(context, device);
-  if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().primary_retained(device, *context);
-  }
-  return result;
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuDevicePrimaryCtxRetain)>(context, device); };
+  return entry.serves() ? entry.runtime().retain_primary(device, context, call) : call();
 }
 
-#define XLOG_STREAM_DESTROY(name)                                             \
-  XLOG_EXPORT CUresult name(CUstream stream) {                                \
-    Entry entry(Row::name);                                                   \
-    CUresult result = entry.forward<decltype(&::cuStreamDestroy_v2)>(stream); \
-    if (result == CUDA_SUCCESS && entry.serves()) {                           \
-      entry.runtime().stream_destroyed(stream);                               \
-    }                                                                         \
-    return result;                                                            \
+XLOG_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* green, CUdevResourceDesc resources, CUdevice device, unsigned flags) {
+  Entry entry(Row::cuGreenCtxCreate);
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuGreenCtxCreate)>(green, resources, device, flags); };
+  return entry.serves() ? entry.runtime().begin_green(green, device, call) : call();
+}
+
+XLOG_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  Entry entry(Row::cuCtxFromGreenCtx);
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuCtxFromGreenCtx)>(context, green); };
+  return entry.serves() ? entry.runtime().name_green(context, green, call) : call();
+}
+
+#define XLOG_STREAM_DESTROY(name)                                                                  \
+  XLOG_EXPORT CUresult name(CUstream stream) {                                                     \
+    Entry entry(Row::name);                                                                        \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::cuStreamDestroy_v2)>(stream); }; \
+    return entry.serves() ? entry.runtime().destroy_stream(stream, call) : call();                 \
   }
 XLOG_STREAM_DESTROY(cuStreamDestroy)
 XLOG_STREAM_DESTROY(cuStreamDestroy_v2)

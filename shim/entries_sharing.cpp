@@ -16,15 +16,6 @@ XLOG_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   return result;
 }
 
-XLOG_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
-  Entry entry(Row::cuCtxFromGreenCtx);
-  CUresult result = entry.forward<decltype(&::cuCtxFromGreenCtx)>(context, green);
-  if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().green_context_made(*context);
-  }
-  return result;
-}
-
 // The driver may refuse them for memory from a pool, or for mapped memory.
 #define XLOG_SHARED(name, parameters, ...)                           \
   XLOG_EXPORT CUresult name parameters {                             \

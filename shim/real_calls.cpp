@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "shim/elf_symbols.h"
+#include "shim/newer_calls.h"
 #include "shim/nvml_types.h"
 
 namespace xlog {

@@ -114,8 +114,7 @@ bool GuardMemory::wait_for_work(CUcontext context) noexcept {
   }
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);
-  bool capturing = false;
-  return lane && work_.wait(*lane, capturing) == CUDA_SUCCESS && !capturing;
+  return lane && work_.wait(*lane).is_done();
 }
 
 bool GuardMemory::write_zone(GuardRecord& record) noexcept {

@@ -74,6 +74,7 @@ class GuardMemory final : private ContextWork::Client {
     looks_.close(context, [](ContextLane&) {});
     pinned_.context_ended(context);
   }
+  [[nodiscard]] bool knows_context(CUcontext context) noexcept { return work_.lanes().knows(context) || looks_.knows(context); }
   void refuse_context(CUcontext context) noexcept {
     work_.lanes().refuse(context);
     looks_.refuse(context);

@@ -64,6 +64,7 @@ class GuardResource final : public ResourceAdaptor {
   }
   // An event over a green context does not cover what may use its memory: its blocks are left alone.
   void refuse_context(CUcontext context) noexcept { memory_.refuse_context(context); }
+  [[nodiscard]] bool knows_context(CUcontext context) noexcept { return memory_.knows_context(context); }
   void check_ending(const DeviceBlock& block, std::string_view api) noexcept;
   void finish_context_end(CUcontext context) noexcept {
     memory_.context_ended(context);

@@ -11,4 +11,11 @@ void CacheSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
   }
 }
 
+CUresult CacheSource::free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept {
+  if (!request.ordered) {
+    return driver_.cuMemFree_v2(block.ptr);
+  }
+  return (request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(block.ptr, request.stream_arg.handle);
+}
+
 }  // namespace xlog

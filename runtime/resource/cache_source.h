@@ -11,15 +11,17 @@ class CacheSource final : public PlainSource {
   CacheSource(const DriverApi& driver, CaptureGate& gate, const PlainSettings& settings) noexcept
       : PlainSource(driver, gate, settings, false) {}
 
-  // The driver frees the blocks with their context.
-  void begin_context_end(CUcontext, bool) noexcept override {}
-  void end_block(const DeviceBlock& block, bool) noexcept override { not_in_use(block.taken); }
+  // The driver has freed it with its context.
+  void end_block(const DeviceBlock& block) noexcept override { not_in_use(block.taken); }
 
  private:
   bool declines() noexcept override { return false; }
   CUresult make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept override;
   void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
-  CUresult free_while_capturing(ContextLane&, CUdeviceptr ptr) noexcept override { return driver_.cuMemFree_v2(ptr); }
+  CUresult give_back(CUdeviceptr ptr) noexcept override { return driver_.cuMemFree_v2(ptr); }
+  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept override;
+  // The driver's call does both.
+  CUresult free_after_waiting(const DeviceBlock& block) noexcept override { return driver_.cuMemFree_v2(block.ptr); }
   uint64_t most_kept() noexcept override { return may_keep(used() + not_done()); }
   bool keeps(size_t, bool) noexcept override { return true; }
   // Another process may have it mapped until it is really freed.

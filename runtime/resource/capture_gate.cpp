@@ -18,16 +18,16 @@ CaptureGate::Capture CaptureGate::name(const StreamArg& stream, CUcontext contex
   return {.stream = own ? CU_STREAM_PER_THREAD : stream.handle, .thread = own ? thread_id() : 0, .context = context};
 }
 
-void CaptureGate::begin(const StreamArg& stream, CUcontext context) noexcept {
+// Without host memory for its name the capture stays counted for good: the backends then ask the driver for each free as they do
+// beside any capture, which is slower and still right.
+void CaptureGate::add(const Capture& capture) noexcept {
   active_.fetch_add(1, std::memory_order_seq_cst);
-  {
-    LockGuard guard(lock_);
-    if (count_ < kListed) {
-      listed_[count_++] = name(stream, context);
-    } else {
-      ++unlisted_;
-    }
-  }
+  LockGuard guard(lock_);
+  static_cast<void>(listed_.add(capture));
+}
+
+void CaptureGate::begin(const StreamArg& stream, CUcontext context) noexcept {
+  add(name(stream, context));
   for (Slot& each : slots_) {
     for (int spin = 0; each.sections.load(std::memory_order_seq_cst) != 0; ++spin) {
       if (spin > 100) {
@@ -38,39 +38,49 @@ void CaptureGate::begin(const StreamArg& stream, CUcontext context) noexcept {
 }
 
 template <class Match>
-void CaptureGate::remove(Match match, size_t most) noexcept {
+uint32_t CaptureGate::remove(Match match, size_t most) noexcept {
+  if (!is_capturing()) {
+    return 0;
+  }
   LockGuard guard(lock_);
-  size_t removed = 0;
-  for (size_t i = count_; i-- > 0 && removed < most;) {
+  uint32_t removed = 0;
+  for (size_t i = listed_.size(); i-- > 0 && removed < most;) {
     if (match(listed_[i])) {
-      listed_[i] = listed_[--count_];
+      listed_.remove_at(i);
       ++removed;
     }
   }
-  if (removed == 0 && unlisted_ != 0) {
-    --unlisted_;
-    removed = 1;
-  }
-  active_.fetch_sub(static_cast<uint32_t>(removed), std::memory_order_seq_cst);
+  active_.fetch_sub(removed, std::memory_order_seq_cst);
+  return removed;
 }
 
-void CaptureGate::refused(const StreamArg& stream) noexcept {
-  Capture meant = name(stream, nullptr);
-  remove([&](const Capture& each) { return each.stream == meant.stream && each.thread == meant.thread; }, 1);
+void CaptureGate::refused(const StreamArg& stream, CUcontext context) noexcept {
+  Capture meant = name(stream, context);
+  remove([&](const Capture& each) { return same(each, meant); }, 1);
 }
 
-void CaptureGate::ended(const StreamArg& stream) noexcept {
-  if (!is_capturing()) {
-    return;
+void CaptureGate::ended(const StreamArg& stream, CUcontext context) noexcept {
+  Capture meant = name(stream, context);
+  remove([&](const Capture& each) { return same(each, meant); }, SIZE_MAX);
+}
+
+uint32_t CaptureGate::stream_ends(CUstream stream) noexcept {
+  return remove([stream](const Capture& each) { return each.stream == stream && each.thread == 0; }, SIZE_MAX);
+}
+
+void CaptureGate::restore(CUstream stream, CUcontext context, uint32_t captures) noexcept {
+  for (; captures != 0; --captures) {
+    add(name({.handle = stream}, context));
   }
-  Capture meant = name(stream, nullptr);
-  remove([&](const Capture& each) { return each.stream == meant.stream && each.thread == meant.thread; }, kListed);
 }
 
 void CaptureGate::context_ended(CUcontext context) noexcept {
-  if (is_capturing()) {
-    remove([context](const Capture& each) { return each.context == context; }, kListed);
-  }
+  remove([context](const Capture& each) { return each.context == context; }, SIZE_MAX);
+}
+
+void CaptureGate::thread_ends() noexcept {
+  uint32_t thread = thread_id();
+  remove([thread](const Capture& each) { return each.thread == thread; }, SIZE_MAX);
 }
 
 }  // namespace xlog

@@ -10,6 +10,7 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/resource/block.h"
+#include "runtime/resource/growing_list.h"
 
 namespace xlog {
 
@@ -36,16 +37,22 @@ class CaptureGate {
     bool open_;
   };
 
-  // Before the driver is asked to begin a capture; `context` is the stream's.
+  // Call before the driver is asked to begin a capture; `context` is the stream's.
   void begin(const StreamArg& stream, CUcontext context) noexcept;
   // The driver refused to begin it.
-  void refused(const StreamArg& stream) noexcept;
-  // The stream captures no longer: it ended its capture or was destroyed, by whatever thread.
-  void ended(const StreamArg& stream) noexcept;
+  void refused(const StreamArg& stream, CUcontext context) noexcept;
+  // The stream has ended its capture, whichever thread asked for that; `context` is the stream's.
+  void ended(const StreamArg& stream, CUcontext context) noexcept;
+  // Call before the driver destroys the stream, because the handle may belong to another stream as soon as it has. Returns how many
+  // captures ended with it; `restore` takes that number back when the driver refused.
+  uint32_t stream_ends(CUstream stream) noexcept;
+  void restore(CUstream stream, CUcontext context, uint32_t captures) noexcept;
+  // Call while no other context can be given this handle.
   void context_ended(CUcontext context) noexcept;
+  // The calling thread is about to end, and its per-thread streams with it.
+  void thread_ends() noexcept;
 
  private:
-  static constexpr size_t kListed = 64;
   static constexpr size_t kSlots = 16;
   struct Capture {
     CUstream stream;
@@ -57,15 +64,18 @@ class CaptureGate {
   };
 
   static Capture name(const StreamArg& stream, CUcontext context) noexcept;
+  // The same stream: a thread has a stream of its own in each context.
+  static bool same(const Capture& a, const Capture& b) noexcept {
+    return a.stream == b.stream && a.thread == b.thread && (a.thread == 0 || a.context == b.context);
+  }
+  void add(const Capture& capture) noexcept;
   template <class Match>
-  void remove(Match match, size_t most) noexcept;
+  uint32_t remove(Match match, size_t most) noexcept;
 
   Slot slots_[kSlots];
   std::atomic<uint32_t> active_;
   Lock lock_;
-  Capture listed_[kListed];
-  size_t count_;
-  size_t unlisted_;  // more than kListed capture at once
+  GrowingList<Capture> listed_;
 };
 
 }  // namespace xlog

@@ -25,41 +25,54 @@ CUresult make_stream(const DriverApi& driver, CUstream& out) noexcept {
 
 }  // namespace
 
-ContextLanes::Use ContextLanes::find(CUcontext context) noexcept {
-  for (auto& each : lanes_) {
-    ContextLane* lane = each.load(std::memory_order_acquire);
-    if (lane == nullptr || context == nullptr) {
-      break;  // they are filled from the front
-    }
-    if (lane->context.load(std::memory_order_acquire) == context) {
-      lane->users.fetch_add(1, std::memory_order_acq_rel);
-      Use use(lane);
-      if (lane->context.load(std::memory_order_acquire) == context) {
-        return use;
-      }
-    }
-  }
-  return Use(nullptr);
+std::atomic<ContextLane*>& ContextLanes::head(CUcontext context) noexcept {
+  uint64_t hash = (reinterpret_cast<uint64_t>(context) >> 4) * 0x9E3779B97F4A7C15ULL;
+  return heads_[hash >> 58 & (kHeads - 1)];
 }
 
-ContextLane* ContextLanes::free_lane() noexcept {
-  for (auto& each : lanes_) {
-    ContextLane* lane = each.load(std::memory_order_relaxed);
-    if (lane == nullptr) {
-      lane = static_cast<ContextLane*>(map_state(sizeof(ContextLane)));
-      each.store(lane, std::memory_order_release);
-      return lane;
-    }
-    if (lane->context.load(std::memory_order_relaxed) == nullptr && lane->users.load(std::memory_order_acquire) == 0) {
-      return lane;
-    }
+ContextLane* ContextLanes::search(CUcontext context) noexcept {
+  ContextLane* lane = context != nullptr ? head(context).load(std::memory_order_acquire) : nullptr;
+  while (lane != nullptr && lane->context.load(std::memory_order_acquire) != context) {
+    lane = lane->next;
   }
-  return nullptr;
+  return lane;
+}
+
+ContextLanes::Use ContextLanes::find(CUcontext context) noexcept {
+  ContextLane* lane = search(context);
+  if (lane == nullptr) {
+    return Use(nullptr);
+  }
+  lane->users.fetch_add(1, std::memory_order_seq_cst);
+  Use use(lane);
+  bool still = lane->context.load(std::memory_order_seq_cst) == context && !lane->refused;
+  return still ? static_cast<Use&&>(use) : Use(nullptr);
+}
+
+bool ContextLanes::knows(CUcontext context) noexcept { return search(context) != nullptr; }
+
+ContextLane* ContextLanes::claim(CUcontext context) noexcept {
+  std::atomic<ContextLane*>& first = head(context);
+  ContextLane* lane = first.load(std::memory_order_relaxed);
+  while (lane != nullptr &&
+         (lane->context.load(std::memory_order_relaxed) != nullptr || lane->users.load(std::memory_order_seq_cst) != 0)) {
+    lane = lane->next;
+  }
+  if (lane == nullptr) {
+    lane = static_cast<ContextLane*>(map_state(sizeof(ContextLane)));
+    if (lane == nullptr) {
+      return nullptr;
+    }
+    lane->next = first.load(std::memory_order_relaxed);
+    first.store(lane, std::memory_order_release);
+  }
+  lane->incarnation.store(incarnations_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return lane;
 }
 
 ContextLanes::Use ContextLanes::open(const DriverApi& driver, CUcontext context, bool with_stream) noexcept {
   Use known = find(context);
-  if (known || context == nullptr || is_refused(context)) {
+  if (known || context == nullptr || knows(context)) {
     return known;
   }
   CUstream made = nullptr;
@@ -68,15 +81,10 @@ ContextLanes::Use ContextLanes::open(const DriverApi& driver, CUcontext context,
   }
   {
     LockGuard guard(lock_);
-    bool there = false;
-    for (auto& each : lanes_) {
-      ContextLane* lane = each.load(std::memory_order_relaxed);
-      there = there || (lane != nullptr && lane->context.load(std::memory_order_relaxed) == context);
-    }
-    ContextLane* lane = there ? nullptr : free_lane();
+    ContextLane* lane = knows(context) ? nullptr : claim(context);
     if (lane != nullptr) {
       lane->stream = made;
-      lane->context.store(context, std::memory_order_release);
+      lane->context.store(context, std::memory_order_seq_cst);
       made = nullptr;
     }
   }
@@ -88,46 +96,32 @@ ContextLanes::Use ContextLanes::open(const DriverApi& driver, CUcontext context,
 
 ContextLane* ContextLanes::take(CUcontext context) noexcept {
   LockGuard guard(lock_);
-  for (CUcontext& each : refused_) {
-    each = each == context ? nullptr : each;
+  ContextLane* lane = search(context);
+  if (lane == nullptr) {
+    return nullptr;
   }
-  for (auto& each : lanes_) {
-    ContextLane* lane = each.load(std::memory_order_relaxed);
-    if (lane == nullptr || context == nullptr || lane->context.load(std::memory_order_relaxed) != context) {
-      continue;
-    }
-    lane->users.fetch_add(1, std::memory_order_acq_rel);  // nobody else takes it meanwhile
-    lane->context.store(nullptr, std::memory_order_release);
-    uint64_t start = steady_time();
-    while (lane->users.load(std::memory_order_acquire) != 1 && steady_time() - start < kPatience) {
-      sched_yield();
-    }
-    lane->stream = nullptr;
-    lane->events.forget();
-    return lane;
+  lane->users.fetch_add(1, std::memory_order_acq_rel);  // nobody else takes it meanwhile
+  lane->context.store(nullptr, std::memory_order_seq_cst);
+  uint64_t start = steady_time();
+  while (lane->users.load(std::memory_order_seq_cst) != 1 && steady_time() - start < kPatience) {
+    sched_yield();
   }
-  return nullptr;
+  lane->stream = nullptr;
+  lane->refused = false;
+  lane->events.forget();
+  return lane;
 }
 
 void ContextLanes::put(ContextLane* lane) noexcept { lane->users.fetch_sub(1, std::memory_order_acq_rel); }
 
-bool ContextLanes::is_refused(CUcontext context) noexcept {
-  if (refusals_.load(std::memory_order_acquire) == 0) {
-    return false;
-  }
-  LockGuard guard(lock_);
-  for (CUcontext each : refused_) {
-    if (each == context) {
-      return true;
-    }
-  }
-  return false;
-}
-
 void ContextLanes::refuse(CUcontext context) noexcept {
   LockGuard guard(lock_);
-  refused_[refusals_.load(std::memory_order_relaxed) % kRefused] = context;
-  refusals_.fetch_add(1, std::memory_order_release);
+  ContextLane* lane = search(context);
+  lane = lane == nullptr && context != nullptr ? claim(context) : lane;
+  if (lane != nullptr) {
+    lane->refused = true;
+    lane->context.store(context, std::memory_order_seq_cst);
+  }
 }
 
 }  // namespace xlog

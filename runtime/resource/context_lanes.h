@@ -1,6 +1,9 @@
-// What the backends keep for each context of the program: a private non-blocking stream, events, the frees that are not
-// done. Made at the first use of a context, dropped when it ends; the handles are the context's and end with it.
-// Thread-safe; all zero is empty.
+// What the backends keep for each context of the program: a private non-blocking stream, events, the frees that are not done. Made at
+// the first use of a context and dropped when it ends; the driver ends the handles with the context.
+//
+// The driver gives the handle of a context that has ended to another one. So each lane has the number of its incarnation, which is
+// never used twice; whatever outlives a call (a kept block, for example) is known by that number and not by the handle.
+// Thread-safe; all zero is empty. Any number of contexts: looking one up costs a walk over those of the same hash, of 64.
 #pragma once
 
 #include <atomic>
@@ -11,17 +14,20 @@
 namespace xlog {
 
 struct ContextLane {
-  std::atomic<CUcontext> context;
+  std::atomic<CUcontext> context;     // nullptr: the context has ended, and the lane waits for another one
+  std::atomic<uint64_t> incarnation;  // of that context, from 1
   std::atomic<uint32_t> users;
+  bool refused;     // gets neither a stream nor events: an event over a green context does not cover what may use its memory
   CUstream stream;  // nothing on it ever waits for the program; nullptr when the context is gone, or it was not needed
   EventPool events;
   FreeQueue frees;
+  ContextLane* next;  // of the same hash
 };
 
 class ContextLanes {
  public:
   // The lane of a context for as long as this lives; false when there is none.
-  class Use {
+  class [[nodiscard]] Use {
    public:
     explicit Use(ContextLane* lane) noexcept : lane_(lane) {}
     Use(Use&& other) noexcept : lane_(other.lane_) { other.lane_ = nullptr; }
@@ -36,16 +42,18 @@ class ContextLanes {
     explicit operator bool() const noexcept { return lane_ != nullptr; }
     ContextLane* operator->() const noexcept { return lane_; }
     ContextLane& operator*() const noexcept { return *lane_; }
+    [[nodiscard]] uint64_t incarnation() const noexcept { return lane_->incarnation.load(std::memory_order_relaxed); }
 
    private:
     ContextLane* lane_;
   };
 
   Use find(CUcontext context) noexcept;
-  // The same, made when it is not there; the context is current, the thread in the relaxed capture mode. None for a
-  // refused context, or for more than kLanes at once.
+  // The same, made when it is not there; the context is current, the thread in the relaxed capture mode. None for a refused context,
+  // or without host memory.
   Use open(const DriverApi& driver, CUcontext context, bool with_stream) noexcept;
-  // The context has ended: no new user finds the lane, those inside are waited for, forget(lane) is called.
+  // The context has ended: no new user finds the lane, those inside are waited for, forget(lane) is called. Call while no other
+  // context can be given the handle.
   template <class Forget>
   void close(CUcontext context, Forget forget) noexcept {
     ContextLane* lane = take(context);
@@ -54,33 +62,36 @@ class ContextLanes {
       put(lane);
     }
   }
-  // Contexts that get no lane: an event over a green context does not cover what may use its memory.
+  // This context gets no lane until it ends.
   void refuse(CUcontext context) noexcept;
+  // A context with this handle has something here: when the driver has just made that context, an earlier one ended unseen.
+  [[nodiscard]] bool knows(CUcontext context) noexcept;
 
   template <class Act>
   void each(Act act) noexcept {
-    for (auto& each : lanes_) {
-      ContextLane* lane = each.load(std::memory_order_acquire);
-      Use use = lane != nullptr ? find(lane->context.load(std::memory_order_acquire)) : Use(nullptr);
-      if (use) {
-        act(*use);
+    for (auto& head : heads_) {
+      for (ContextLane* lane = head.load(std::memory_order_acquire); lane != nullptr; lane = lane->next) {
+        Use use = find(lane->context.load(std::memory_order_acquire));
+        if (use) {
+          act(*use);
+        }
       }
     }
   }
 
  private:
-  static constexpr size_t kLanes = 32;
-  static constexpr size_t kRefused = 64;
+  static constexpr size_t kHeads = 64;
 
-  bool is_refused(CUcontext context) noexcept;
-  ContextLane* free_lane() noexcept;
+  std::atomic<ContextLane*>& head(CUcontext context) noexcept;
+  ContextLane* search(CUcontext context) noexcept;
+  // Under the lock.
+  ContextLane* claim(CUcontext context) noexcept;
   ContextLane* take(CUcontext context) noexcept;
   void put(ContextLane* lane) noexcept;
 
   Lock lock_;
-  std::atomic<ContextLane*> lanes_[kLanes];  // mapped when first needed, then kept for the next context
-  std::atomic<size_t> refusals_;
-  CUcontext refused_[kRefused];
+  std::atomic<uint64_t> incarnations_;
+  std::atomic<ContextLane*> heads_[kHeads];  // lanes are mapped when first needed, then kept for the next context of the same hash
 };
 
 }  // namespace xlog

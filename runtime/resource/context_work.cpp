@@ -7,10 +7,11 @@ namespace xlog {
 class ContextWork::Settled final : public FreeQueue::Done {
  public:
   Settled(ContextWork& work, ContextLane& lane) noexcept : work_(work), lane_(lane) {}
-  void done(uint64_t bytes, void* what) noexcept override {
+  void done(const QueuedFree& free) noexcept override {
+    uint64_t bytes = free.bytes;
     work_.settled_.fetch_add(bytes, std::memory_order_acq_rel);  // first: what is pending must not seem less than it is
     work_.queued_.fetch_sub(bytes, std::memory_order_acq_rel);
-    work_.client_.work_is_done(lane_, what);
+    work_.client_.work_is_done(lane_, free.what);
     bytes_ += bytes;
   }
   [[nodiscard]] uint64_t bytes() const noexcept { return bytes_; }
@@ -21,68 +22,84 @@ class ContextWork::Settled final : public FreeQueue::Done {
   ContextLane& lane_;
 };
 
-CUresult ContextWork::wait(ContextLane& lane, bool& capturing) noexcept {
+WaitResult ContextWork::wait(ContextLane& lane) noexcept {
   CUcontext context = lane.context.load(std::memory_order_relaxed);
   CUevent event = nullptr;
-  capturing = gate_.is_capturing();
-  CUresult result = capturing ? CUDA_SUCCESS : lane.events.take(driver_, context, event);
-  if (capturing || result != CUDA_SUCCESS) {
+  if (gate_.is_capturing()) {
+    return WaitResult::beside_capture();
+  }
+  WaitResult result = WaitResult::from(lane.events.take(driver_, context, event));
+  if (!result.is_done()) {
     return result;
   }
   {
     CaptureGate::Section section(gate_);
-    capturing = !section.is_open();
-    result = capturing ? CUDA_SUCCESS : driver_.cuCtxRecordEvent(context, event);
+    result = section.is_open() ? WaitResult::from(driver_.cuCtxRecordEvent(context, event)) : WaitResult::beside_capture();
   }
-  if (!capturing && result == CUDA_SUCCESS) {
+  if (result.is_done()) {
     RelaxedCapture relaxed(driver_);
-    result = driver_.cuEventSynchronize(event);
+    result = WaitResult::from(driver_.cuEventSynchronize(event));
   }
   lane.events.give(driver_, event);
   return result;
 }
 
-uint64_t ContextWork::settle_lane(ContextLane& lane, bool wait) noexcept {
-  Settled settled(*this, lane);
-  for (;;) {
-    CUevent oldest = wait ? lane.frees.oldest() : nullptr;
-    if (oldest != nullptr) {
-      driver_.cuEventSynchronize(oldest);
-    }
-    lane.frees.settle(driver_, settled);
-    if (oldest == nullptr || settled.bytes() != 0) {
-      return settled.bytes();  // else another thread settled it, or the event was recorded anew meanwhile
+void ContextWork::record_parked(ContextLane& lane) noexcept {
+  if (lane.frees.has_parked()) {
+    CaptureGate::Section section(gate_);
+    if (section.is_open()) {
+      static_cast<void>(lane.frees.add_parked(driver_, lane.context.load(std::memory_order_relaxed)));  // what failed stays parked
     }
   }
 }
 
-CUresult ContextWork::queue(ContextLane& lane, uint64_t bytes, void* what, uint64_t most, bool& capturing) noexcept {
-  CUcontext context = lane.context.load(std::memory_order_relaxed);
-  CUresult result = CUDA_SUCCESS;
-  RelaxedCapture relaxed(driver_);
-  for (auto added = FreeQueue::Added::full; added == FreeQueue::Added::full;) {
-    queued_.fetch_add(bytes, std::memory_order_relaxed);
-    {
-      CaptureGate::Section section(gate_);
-      capturing = !section.is_open();
-      added = capturing ? FreeQueue::Added::failed : lane.frees.add(driver_, context, bytes, what, result);
+uint64_t ContextWork::settle_lane(ContextLane& lane, bool wait) noexcept {
+  constexpr int kTries = 8;  // another thread may settle what was waited for, or the event may be recorded again meanwhile
+  Settled settled(*this, lane);
+  record_parked(lane);
+  CUevent oldest = nullptr;
+  for (int i = 0; i < kTries; ++i) {
+    oldest = wait ? lane.frees.oldest() : nullptr;
+    if (oldest != nullptr && driver_.cuEventSynchronize(oldest) != CUDA_SUCCESS) {
+      break;
     }
-    if (added != FreeQueue::Added::queued) {
-      queued_.fetch_sub(bytes, std::memory_order_relaxed);
-    }
-    if (added == FreeQueue::Added::failed) {
-      return result;
-    }
-    if (added == FreeQueue::Added::full) {
-      settle_lane(lane, true);
+    lane.frees.settle(driver_, settled);
+    if (oldest == nullptr || settled.bytes() != 0) {
+      break;
     }
   }
+  return settled.bytes();
+}
+
+WaitResult ContextWork::queue(ContextLane& lane, QueuedFree& free) noexcept {
+  RelaxedCapture relaxed(driver_);
+  uint64_t bytes = free.bytes;
+  queued_.fetch_add(bytes, std::memory_order_relaxed);
+  WaitResult result = WaitResult::beside_capture();
+  {
+    CaptureGate::Section section(gate_);
+    if (section.is_open()) {
+      result = WaitResult::from(lane.frees.add(driver_, lane.context.load(std::memory_order_relaxed), free));
+    }
+  }
+  if (!result.is_done()) {
+    queued_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  return result;
+}
+
+void ContextWork::park(ContextLane& lane, QueuedFree& free) noexcept {
+  queued_.fetch_add(free.bytes, std::memory_order_relaxed);
+  lane.frees.park(free);
+}
+
+void ContextWork::settle_down_to(ContextLane& lane, uint64_t most) noexcept {
+  RelaxedCapture relaxed(driver_);
   for (bool wait = false; queued_bytes() > most; wait = true) {
     if (settle_lane(lane, wait) == 0 && wait) {
-      break;  // the rest is other contexts'
+      break;  // the rest is other contexts', or cannot be waited for now
     }
   }
-  return CUDA_SUCCESS;
 }
 
 void ContextWork::settle(const ReapGoal& goal) noexcept {

@@ -80,12 +80,9 @@ CUresult FenceSource::map(size_t bytes, Mapping& out) noexcept {
   return result;
 }
 
-CUresult FenceSource::make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept {
+CUresult FenceSource::make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept {
   Mapping made{};
   Mapping replaced{};
-  if (parked_count_.load(std::memory_order_relaxed) != 0) {
-    unmap_parked(lane.context.load(std::memory_order_relaxed));
-  }
   uint32_t known = readers_.load(std::memory_order_seq_cst);
   CUresult result = map(bytes, made);
   if (result != CUDA_SUCCESS) {
@@ -138,52 +135,9 @@ CUresult FenceSource::unmap(CUdeviceptr ptr) noexcept {
 // The memory is no context's: it goes back whether the context lives or not.
 void FenceSource::unmake(ContextLane*, CUdeviceptr ptr) noexcept { unmap(ptr); }
 
-CUresult FenceSource::free_while_capturing(ContextLane&, CUdeviceptr ptr) noexcept {
-  CUresult result = wait_beside_captures();
+void FenceSource::end_block(const DeviceBlock& block) noexcept {
   RelaxedCapture relaxed(driver_);
-  return result == CUDA_SUCCESS ? unmap(ptr) : result;
-}
-
-// The program exits, the block's context is gone, or something captures.
-CUresult FenceSource::free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept {
-  if (!request.ordered || is_exiting()) {
-    return unmap(block.ptr);
-  }
-  Parked replaced{};
-  parked_count_.fetch_add(1, std::memory_order_relaxed);
-  parked_.insert({.ptr = block.ptr, .context = block.context}, replaced);
-  return CUDA_SUCCESS;
-}
-
-void FenceSource::unmap_parked(CUcontext context) noexcept {
-  ContextLanes::Use lane = work().lanes().find(context);
-  bool capturing = false;
-  if (!lane || work().wait(*lane, capturing) != CUDA_SUCCESS || capturing) {
-    return;
-  }
-  Parked each{};
-  while (parked_.take_if([context](const Parked& parked) { return parked.context == context; }, &each, 1) != 0) {
-    parked_count_.fetch_sub(1, std::memory_order_relaxed);
-    unmap(each.ptr);
-  }
-}
-
-// Work that still reads the blocks may be running: the driver's call waits for it, so does this.
-void FenceSource::begin_context_end(CUcontext context, bool alive) noexcept {
-  ContextLanes::Use lane = alive && !is_exiting() ? work().lanes().find(context) : ContextLanes::Use(nullptr);
-  if (lane) {
-    bool capturing = false;
-    work().wait(*lane, capturing);
-    settle({});
-    unmap_parked(context);
-  }
-}
-
-void FenceSource::end_block(const DeviceBlock& block, bool) noexcept {
-  if (!is_exiting()) {
-    RelaxedCapture relaxed(driver_);
-    unmap(block.ptr);
-  }
+  unmap(block.ptr);
   not_in_use(block.taken);
 }
 

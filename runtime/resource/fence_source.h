@@ -17,8 +17,7 @@ class FenceSource final : public PlainSource {
   // What a block of that many bytes takes.
   static size_t taken(size_t bytes) noexcept { return (bytes + kGranule - 1) / kGranule * kGranule; }
 
-  void begin_context_end(CUcontext context, bool alive) noexcept override;
-  void end_block(const DeviceBlock& block, bool alive) noexcept override;
+  void end_block(const DeviceBlock& block) noexcept override;
 
   // The block in the mapping that begins at `base`; 0 when it is none of ours.
   CUdeviceptr block_in(CUdeviceptr base) noexcept;
@@ -38,8 +37,8 @@ class FenceSource final : public PlainSource {
   bool declines() noexcept override { return granularity() != kGranule; }
   CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept override;
   void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
-  CUresult free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept override;
-  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept override;
+  CUresult give_back(CUdeviceptr ptr) noexcept override { return unmap(ptr); }
+  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest&) noexcept override { return free_after_waiting(block); }
   uint64_t most_kept() noexcept override { return 0; }
   bool keeps(size_t, bool) noexcept override { return false; }
   bool leaves_to_driver(const DeviceBlock&) noexcept override { return false; }
@@ -48,7 +47,6 @@ class FenceSource final : public PlainSource {
   uint64_t idle() noexcept override { return not_done() + spare_.bytes(); }
 
   size_t granularity() noexcept;
-  void unmap_parked(CUcontext context) noexcept;
   CUresult take_memory(size_t bytes, CUmemGenericAllocationHandle& out) noexcept;
   CUresult map(size_t bytes, Mapping& out) noexcept;
   CUresult set_access(const Mapping& mapping, uint32_t devices) noexcept;
@@ -74,13 +72,6 @@ class FenceSource final : public PlainSource {
   uint64_t retired_first_ = 0;  // numbers of the oldest and of the next
   uint64_t retired_next_ = 0;
   uint64_t retired_bytes_ = 0;
-  // Freed in the order of a stream while something captured, when their context's work could not be waited for.
-  struct Parked {
-    uint64_t ptr;
-    CUcontext context;
-  };
-  std::atomic<uint32_t> parked_count_{0};
-  AddressMap<Parked> parked_{};
 };
 
 }  // namespace xlog

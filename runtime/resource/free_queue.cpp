@@ -4,36 +4,70 @@
 
 namespace xlog {
 
-FreeQueue::Added FreeQueue::add(const DriverApi& driver, CUcontext context, uint64_t bytes, void* what, CUresult& result) noexcept {
-  LockGuard guard(lock_);  // the order of the queue is the order of the records
-  if (end_ - first_ == kEntries) {
-    return Added::full;
+void FreeQueue::List::append(QueuedFree* from, QueuedFree* to) noexcept {
+  if (from != nullptr) {
+    (last != nullptr ? last->next : first) = from;
+    last = to;
   }
-  Entry& entry = at(end_);
-  result = entry.event != nullptr ? CUDA_SUCCESS : make_event(driver, context, entry.event);
+}
+
+void FreeQueue::List::finish(Done& done) noexcept {
+  QueuedFree* each = first;
+  first = last = nullptr;
+  while (each != nullptr) {
+    QueuedFree* next = each->next;  // done() may give the free to somebody else
+    done.done(*each);
+    each = next;
+  }
+}
+
+CUresult FreeQueue::record(const DriverApi& driver, CUcontext context, QueuedFree* from, QueuedFree* to) noexcept {
+  bool joins = end_ - first_ == kGroups;
+  Group& group = at(joins ? end_ - 1 : end_);
+  CUresult result = group.event != nullptr ? CUDA_SUCCESS : make_event(driver, context, group.event);
   if (result == CUDA_SUCCESS) {
-    result = driver.cuCtxRecordEvent(context, entry.event);
+    result = driver.cuCtxRecordEvent(context, group.event);
   }
-  if (result != CUDA_SUCCESS) {
-    return Added::failed;
+  if (result == CUDA_SUCCESS) {
+    group.frees.append(parked_.first, parked_.last);
+    parked_ = {};
+    group.frees.append(from, to);
+    end_ += joins ? 0 : 1;
   }
-  entry.bytes = bytes;
-  entry.what = what;
-  ++end_;
-  return Added::queued;
+  return result;
+}
+
+CUresult FreeQueue::add(const DriverApi& driver, CUcontext context, QueuedFree& free) noexcept {
+  LockGuard guard(lock_);  // the order of the queue is the order of the records
+  free.next = nullptr;
+  return record(driver, context, &free, &free);
+}
+
+void FreeQueue::park(QueuedFree& free) noexcept {
+  LockGuard guard(lock_);
+  free.next = nullptr;
+  parked_.append(&free, &free);
+}
+
+bool FreeQueue::has_parked() noexcept {
+  LockGuard guard(lock_);
+  return parked_.first != nullptr;
+}
+
+CUresult FreeQueue::add_parked(const DriverApi& driver, CUcontext context) noexcept {
+  LockGuard guard(lock_);
+  return parked_.first != nullptr ? record(driver, context, nullptr, nullptr) : CUDA_SUCCESS;
 }
 
 void FreeQueue::pop_until(uint64_t end, Done& done) noexcept {
   for (; first_ != end; ++first_) {
-    Entry& entry = at(first_);
-    done.done(entry.bytes, entry.what);
-    entry.what = nullptr;
+    at(first_).frees.finish(done);
   }
 }
 
 void FreeQueue::settle(const DriverApi& driver, Done& done) noexcept {
   LockGuard guard(lock_);
-  auto is_done = [&](uint64_t number) { return driver.cuEventQuery(at(number).event) != CUDA_ERROR_NOT_READY; };
+  auto is_done = [&](uint64_t number) { return driver.cuEventQuery(at(number).event) == CUDA_SUCCESS; };
   if (first_ == end_ || !is_done(first_)) {
     return;
   }
@@ -61,7 +95,8 @@ CUevent FreeQueue::oldest() noexcept {
 void FreeQueue::forget(Done& done) noexcept {
   LockGuard guard(lock_);
   pop_until(end_, done);
-  for (Entry& each : entries_) {
+  parked_.finish(done);
+  for (Group& each : groups_) {
     each.event = nullptr;
   }
 }

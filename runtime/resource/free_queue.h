@@ -1,5 +1,8 @@
-// Frees of one context that its work may still stand in front of, oldest first. Each has an event that was recorded over
-// the whole context (cuCtxRecordEvent), so what a later one has reached, an earlier one has too: one query settles many.
+// Frees of one context that its work may still stand in front of, oldest first. They are in groups; each group has an event that was
+// recorded over the whole context (cuCtxRecordEvent) behind all of its frees, so what a later event has reached, an earlier one has
+// too: one query settles many. When there are as many groups as there may be, a free joins the newest, whose event is recorded again:
+// the queue takes any number of frees, with a bounded number of events, and adding one never waits.
+// A free that comes while something captures, when the event would end the capture, is parked: it joins the next group.
 // Thread-safe; all zero is empty.
 #pragma once
 
@@ -11,43 +14,61 @@
 
 namespace xlog {
 
+// A free in the queue. It belongs to whoever queued it and must live until it is done.
+struct QueuedFree {
+  uint64_t bytes;
+  void* what;
+  QueuedFree* next;
+};
+
 class FreeQueue {
  public:
   // What becomes of a free whose work is done; called under the queue's lock.
   class Done {
    public:
-    virtual void done(uint64_t bytes, void* what) noexcept = 0;
+    virtual void done(const QueuedFree& free) noexcept = 0;
 
    protected:
     ~Done() = default;
   };
-  enum class Added : uint8_t { queued, full, failed };
-  // Records an event over `context` and queues the free. `full`: settle() or wait for oldest(), then again. The caller
-  // keeps captures away (CaptureGate).
-  Added add(const DriverApi& driver, CUcontext context, uint64_t bytes, void* what, CUresult& result) noexcept;
-  // Asks the driver; everything that is done leaves the queue. An event that reports an error counts as done: nothing of
-  // its context will run any more.
+  // Records an event over `context` and queues the free, and those that were parked. On failure nothing is queued. The caller keeps
+  // captures away (CaptureGate).
+  CUresult add(const DriverApi& driver, CUcontext context, QueuedFree& free) noexcept;
+  void park(QueuedFree& free) noexcept;
+  [[nodiscard]] bool has_parked() noexcept;
+  // Queues what was parked, as add() does.
+  CUresult add_parked(const DriverApi& driver, CUcontext context) noexcept;
+  // Asks the driver about our events; everything that is done leaves the queue. Only success is done: an event that reports an error
+  // stays until its context has ended.
   void settle(const DriverApi& driver, Done& done) noexcept;
-  // Event of the oldest free, nullptr when there is none. It may be recorded anew by the time that it is waited for: that
-  // waits for longer than needed, and for nothing that cuMemFree would not wait for.
+  // Event of the oldest free, nullptr when there is none. It may be recorded again before it is waited for: that waits for longer
+  // than needed, and for nothing that cuMemFree would not wait for.
   CUevent oldest() noexcept;
-  // The context is gone: everything is done, and the events are the driver's.
+  // The context has ended: everything is done, and the events are the driver's.
   void forget(Done& done) noexcept;
 
  private:
-  static constexpr size_t kEntries = 512;
-  struct Entry {
-    CUevent event;
-    uint64_t bytes;
-    void* what;
+  static constexpr size_t kGroups = 512;
+  struct List {
+    QueuedFree* first;
+    QueuedFree* last;
+    void append(QueuedFree* from, QueuedFree* to) noexcept;
+    void finish(Done& done) noexcept;
   };
-  [[nodiscard]] Entry& at(uint64_t number) noexcept { return entries_[number % kEntries]; }
+  struct Group {
+    CUevent event;
+    List frees;
+  };
+  [[nodiscard]] Group& at(uint64_t number) noexcept { return groups_[number % kGroups]; }
+  // The lock is held.
+  CUresult record(const DriverApi& driver, CUcontext context, QueuedFree* from, QueuedFree* to) noexcept;
   void pop_until(uint64_t end, Done& done) noexcept;
 
   Lock lock_;
   uint64_t first_;
   uint64_t end_;
-  Entry entries_[kEntries];
+  List parked_;
+  Group groups_[kGroups];
 };
 
 }  // namespace xlog

@@ -2,79 +2,86 @@
 
 namespace xlog {
 
-KeptBlock*& KeptBlocks::bucket(CUcontext context, size_t bytes) noexcept {
-  uint64_t key = (bytes ^ reinterpret_cast<uint64_t>(context)) * 0x9E3779B97F4A7C15ULL;
+KeptBlock*& KeptBlocks::bucket(uint64_t incarnation, size_t bytes) noexcept {
+  uint64_t key = (bytes ^ incarnation << 40) * 0x9E3779B97F4A7C15ULL;
   return buckets_[key >> 54 & (kBuckets - 1)];
 }
 
-KeptBlock* KeptBlocks::make(CUcontext context, CUdeviceptr ptr, size_t bytes, size_t taken, bool shared) noexcept {
-  KeptBlock* block = nodes_.get();
-  if (block != nullptr) {
-    *block = {.ptr = ptr,
-              .bytes = bytes,
-              .taken = taken,
-              .context = context,
-              .shared = shared,
-              .next = nullptr,
-              .older = nullptr,
-              .newer = nullptr};
+KeptBlock* KeptBlocks::make(const KeptBlock& block) noexcept {
+  KeptBlock* made = nodes_.get();
+  if (made != nullptr) {
+    *made = block;
+    made->queued.what = made;
   }
-  return block;
+  return made;
 }
 
 void KeptBlocks::keep(KeptBlock* block) noexcept {
   LockGuard guard(lock_);
-  KeptBlock*& head = bucket(block->context, block->bytes);
-  block->next = head;
+  KeptBlock*& head = bucket(block->incarnation, block->bytes);
+  block->before = nullptr;
+  block->behind = head;
+  if (head != nullptr) {
+    head->before = block;
+  }
   head = block;
+  block->newer = nullptr;
   block->older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = block;
   newest_ = block;
   kept_.fetch_add(block->taken, std::memory_order_relaxed);
 }
 
-KeptBlock KeptBlocks::remove(KeptBlock* block) noexcept {
-  KeptBlock** at = &bucket(block->context, block->bytes);
-  while (*at != block) {
-    at = &(*at)->next;
+void KeptBlocks::unlink(KeptBlock* block) noexcept {
+  (block->before != nullptr ? block->before->behind : bucket(block->incarnation, block->bytes)) = block->behind;
+  if (block->behind != nullptr) {
+    block->behind->before = block->before;
   }
-  *at = block->next;
   (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
   (block->newer != nullptr ? block->newer->older : newest_) = block->older;
   kept_.fetch_sub(block->taken, std::memory_order_relaxed);
-  KeptBlock copy = *block;
-  nodes_.put(block);
-  return copy;
 }
 
-CUdeviceptr KeptBlocks::take(CUcontext context, size_t bytes) noexcept {
+CUdeviceptr KeptBlocks::take(uint64_t incarnation, size_t bytes) noexcept {
   LockGuard guard(lock_);
-  for (KeptBlock* each = bucket(context, bytes); each != nullptr; each = each->next) {
-    if (each->bytes == bytes && each->context == context) {
-      return remove(each).ptr;
-    }
+  KeptBlock* each = bucket(incarnation, bytes);
+  while (each != nullptr && (each->bytes != bytes || each->incarnation != incarnation)) {
+    each = each->behind;
   }
-  return 0;
+  if (each == nullptr) {
+    return 0;
+  }
+  unlink(each);
+  CUdeviceptr ptr = each->ptr;
+  nodes_.put(each);
+  return ptr;
 }
 
 bool KeptBlocks::take_oldest(KeptBlock& out) noexcept {
   LockGuard guard(lock_);
-  bool any = oldest_ != nullptr;
-  if (any) {
-    out = remove(oldest_);
+  KeptBlock* oldest = oldest_;
+  if (oldest == nullptr) {
+    return false;
   }
-  return any;
+  unlink(oldest);
+  out = *oldest;
+  nodes_.put(oldest);
+  return true;
 }
 
-bool KeptBlocks::take_of(CUcontext context, KeptBlock& out) noexcept {
+KeptBlock* KeptBlocks::take_all_of(uint64_t incarnation) noexcept {
   LockGuard guard(lock_);
-  for (KeptBlock* each = oldest_; each != nullptr; each = each->newer) {
-    if (each->context == context) {
-      out = remove(each);
-      return true;
+  KeptBlock* taken = nullptr;
+  for (KeptBlock* each = oldest_; each != nullptr;) {
+    KeptBlock* newer = each->newer;
+    if (each->incarnation == incarnation) {
+      unlink(each);
+      each->next = taken;
+      taken = each;
     }
+    each = newer;
   }
-  return false;
+  return taken;
 }
 
 }  // namespace xlog

@@ -1,5 +1,6 @@
 #include "runtime/resource/plain_source.h"
 
+#include "runtime/resource/current_context.h"
 #include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {
@@ -12,13 +13,13 @@ constexpr uint64_t kLeastPending = 256 << 20;
 }  // namespace
 
 bool PlainSource::allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept {
-  if (bytes == 0 || context == nullptr || is_exiting() || gate_.is_capturing() || declines()) {
+  if (bytes == 0 || context == nullptr || gate_.is_capturing() || declines()) {
     return false;
   }
   if (work_.queued_bytes() != 0) {
     settle({});
   }
-  CUdeviceptr found = kept_.take(context, bytes);
+  CUdeviceptr found = take_kept(context, bytes);
   if (found != 0) {
     held_.remove(found);
   } else if (make_or_relieve(context, bytes, found) != CUDA_SUCCESS) {
@@ -27,6 +28,11 @@ bool PlainSource::allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) no
   in_use(plain_taken(bytes));
   ptr = found;
   return true;
+}
+
+CUdeviceptr PlainSource::take_kept(CUcontext context, size_t bytes) noexcept {
+  ContextLanes::Use lane = kept_.bytes() != 0 ? work_.lanes().find(context) : ContextLanes::Use(nullptr);
+  return lane ? kept_.take(lane.incarnation(), bytes) : 0;
 }
 
 CUresult PlainSource::make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept {
@@ -41,16 +47,14 @@ CUresult PlainSource::make_or_relieve(CUcontext context, size_t bytes, CUdevicep
   return result == CUDA_ERROR_OUT_OF_MEMORY && relieve() ? make(*lane, bytes, ptr) : result;
 }
 
-CUresult PlainSource::free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept {
-  if (!request.ordered) {
-    return driver_.cuMemFree_v2(block.ptr);
+// The free of no block shows whether the program may free here (and loses its capture if it may not); a plain block of our own,
+// freed in the relaxed mode, then waits as the program's would. Both in the block's context: the program's call needs none, and a
+// free waits for the context of its block, whatever context is current.
+CUresult PlainSource::wait_as_plain_free(CUcontext context) noexcept {
+  CurrentContext current(driver_, context);
+  if (current.result() != CUDA_SUCCESS) {
+    return current.result();
   }
-  return (request.stream_arg.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(block.ptr, request.stream_arg.handle);
-}
-
-// The free of no block tells whether the program may free here (and loses its capture if it may not); a plain block of
-// our own, freed in the relaxed mode, then waits as the program's would.
-CUresult PlainSource::wait_beside_captures() noexcept {
   CUresult allowed = driver_.cuMemFree_v2(kNoBlock);
   if (allowed != CUDA_ERROR_INVALID_VALUE) {
     return allowed;
@@ -64,39 +68,21 @@ CUresult PlainSource::wait_beside_captures() noexcept {
   return result == CUDA_SUCCESS ? driver_.cuMemFree_v2(probe) : result;
 }
 
+// What the driver says of a free in this stream, without a block to free: whether there is such a stream, and whether a capture
+// forbids the call.
+CUresult PlainSource::ask_about_stream(const StreamArg& stream) noexcept {
+  CUresult answer = (stream.per_thread_abi ? driver_.cuMemFreeAsync_ptsz : driver_.cuMemFreeAsync)(kNoBlock, stream.handle);
+  return answer == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : answer;
+}
+
 CUresult PlainSource::free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept {
   pending = false;
-  bool plainly = is_exiting() || leaves_to_driver(block);
-  ContextLanes::Use lane = plainly ? ContextLanes::Use(nullptr) : work_.lanes().find(block.context);
-  KeptBlock* node = lane ? kept_.make(block.context, block.ptr, block.bytes, block.taken, block.shared) : nullptr;
-  if (node == nullptr) {
-    CUresult result = free_by_driver(block, request);
-    not_in_use(result == CUDA_SUCCESS ? block.taken : 0);
-    return result;
-  }
   CUresult result = CUDA_SUCCESS;
-  bool capturing = false;
-  bool later = settings_.ordered || request.ordered;
-  held_.add(block.ptr);
-  if (later) {
-    not_done_.fetch_add(block.taken, std::memory_order_relaxed);
-    result = work_.queue(*lane, cost(block), node, most_pending(), capturing);
-    pending = !capturing && result == CUDA_SUCCESS;
+  if (leaves_to_driver(block)) {
+    result = free_by_driver(block, request);
   } else {
-    result = work_.wait(*lane, capturing);
-  }
-  if (!pending) {
-    not_done_.fetch_sub(later ? block.taken : 0, std::memory_order_relaxed);
-    if (!capturing && result == CUDA_SUCCESS) {
-      RelaxedCapture relaxed(driver_);
-      keep(&*lane, node);
-    } else {
-      kept_.drop(node);
-      held_.remove(block.ptr);
-    }
-    if (capturing) {
-      result = request.ordered ? free_by_driver(block, request) : free_while_capturing(*lane, block.ptr);
-    }
+    result = request.ordered ? ask_about_stream(request.stream_arg) : CUDA_SUCCESS;
+    result = result == CUDA_SUCCESS ? free_here(block, request, pending) : result;
   }
   if (result == CUDA_SUCCESS) {
     not_in_use(block.taken);
@@ -106,20 +92,69 @@ CUresult PlainSource::free(const DeviceBlock& block, const FreeRequest& request,
   return result;
 }
 
-void PlainSource::keep(ContextLane* lane, KeptBlock* block) noexcept {
-  if (keeps(block->taken, block->shared)) {
+CUresult PlainSource::free_here(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept {
+  ContextLanes::Use lane = work_.lanes().find(block.context);
+  KeptBlock fresh{.ptr = block.ptr, .bytes = block.bytes, .taken = block.taken, .context = block.context, .shared = block.shared};
+  fresh.queued.bytes = cost(block);
+  fresh.incarnation = lane ? lane.incarnation() : 0;
+  KeptBlock* node = lane ? kept_.make(fresh) : nullptr;
+  if (node == nullptr) {
+    return free_after_waiting(block);
+  }
+  held_.add(block.ptr);
+  WaitResult waited = settings_.ordered || request.ordered ? free_later(*lane, node, request) : work_.wait(*lane);
+  if (waited.is_done()) {
+    pending = settings_.ordered || request.ordered;
+    if (!pending) {
+      RelaxedCapture relaxed(driver_);
+      keep(*lane, node);
+    }
+    return CUDA_SUCCESS;
+  }
+  kept_.drop(node);
+  CUresult result = waited.is_fault_of_the_work() ? waited.code() : free_after_waiting(block);
+  held_.remove(block.ptr);
+  return result;
+}
+
+// Unless it is done, nothing has changed. A free in stream order is never refused for want of an event and never waits: it is parked
+// until the event can be recorded.
+WaitResult PlainSource::free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept {
+  not_done_.fetch_add(node->taken, std::memory_order_relaxed);
+  WaitResult result = work_.queue(lane, node->queued);
+  if (!result.is_done() && request.ordered) {
+    work_.park(lane, node->queued);
+    return WaitResult::done();
+  }
+  if (!result.is_done()) {
+    not_done_.fetch_sub(node->taken, std::memory_order_relaxed);
+  } else if (!request.ordered) {
+    work_.settle_down_to(lane, most_pending());
+  }
+  return result;
+}
+
+CUresult PlainSource::free_after_waiting(const DeviceBlock& block) noexcept {
+  CUresult result = wait_as_plain_free(block.context);
+  RelaxedCapture relaxed(driver_);
+  return result == CUDA_SUCCESS ? give_back(block.ptr) : result;
+}
+
+void PlainSource::keep(ContextLane& lane, KeptBlock* block) noexcept {
+  bool alive = lane.context.load(std::memory_order_acquire) != nullptr;
+  if (alive && keeps(block->taken, block->shared)) {
     kept_.keep(block);
     return;
   }
   held_.remove(block->ptr);
-  unmake(lane, block->ptr);
+  unmake(alive ? &lane : nullptr, block->ptr);
   kept_.drop(block);
 }
 
 void PlainSource::work_is_done(ContextLane& lane, void* what) noexcept {
   auto* block = static_cast<KeptBlock*>(what);
   not_done_.fetch_sub(block->taken, std::memory_order_relaxed);
-  keep(&lane, block);
+  keep(lane, block);
 }
 
 // The oldest go first. Their work is done, whatever their context does now.
@@ -129,38 +164,34 @@ void PlainSource::shrink(uint64_t most) noexcept {
     held_.remove(oldest.ptr);
     RelaxedCapture relaxed(driver_);
     ContextLanes::Use lane = work_.lanes().find(oldest.context);
-    unmake(lane ? &*lane : nullptr, oldest.ptr);
+    unmake(lane && lane.incarnation() == oldest.incarnation ? &*lane : nullptr, oldest.ptr);
   }
 }
 
 bool PlainSource::relieve() noexcept {
-  if (is_exiting()) {
-    return false;
-  }
   settle({.patience_ns = 1});
   bool any = kept_.bytes() != 0;
   shrink(0);
   return release_idle() || any;
 }
 
-void PlainSource::settle(const ReapGoal& goal) noexcept {
-  if (!is_exiting()) {
-    work_.settle(goal);
+void PlainSource::settle(const ReapGoal& goal) noexcept { work_.settle(goal); }
+
+void PlainSource::context_ended(CUcontext context) noexcept {
+  uint64_t incarnation = 0;
+  {
+    ContextLanes::Use lane = work_.lanes().find(context);
+    incarnation = lane ? lane.incarnation() : 0;
   }
-}
-
-void PlainSource::finish_context_end(CUcontext context) noexcept {
-  work_.close(context);
-  give_back_kept(context, nullptr);
-}
-
-void PlainSource::give_back_kept(CUcontext context, ContextLane* lane) noexcept {
   RelaxedCapture relaxed(driver_);
-  KeptBlock each;
-  while (kept_.take_of(context, each)) {
-    held_.remove(each.ptr);
-    unmake(lane, each.ptr);
+  work_.close(context);
+  if (incarnation != 0) {
+    kept_.drop_all_of(incarnation, [this](const KeptBlock& each) {
+      held_.remove(each.ptr);
+      unmake(nullptr, each.ptr);
+    });
   }
+  release_orphans();
 }
 
 uint64_t PlainSource::most_pending() const noexcept {

@@ -33,22 +33,23 @@ class PlainSource : private ContextWork::Client {
 
   // False: not served here now, the driver's plain call is to answer. `context` is current.
   bool allocate(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
-  // cuMemFree or cuMemFreeAsync of a block of this source: its code. `pending`: the memory follows, and take_settled()
-  // tells when. In the order of a stream is here: behind all work that the context has, and nothing of ours is put on the
-  // stream (threads that ended with such a free of pool memory on their own stream were seen to hang in the driver).
+  // cuMemFree or cuMemFreeAsync of a block of this source: its code. `pending`: the memory becomes free later, and take_settled()
+  // returns its bytes then. cuMemFreeAsync never waits; such a block is free when all work that its context has now is done, and
+  // nothing of ours is put on the stream (threads that ended with such a free of pool memory on their own stream were seen to hang in
+  // the driver).
   CUresult free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;
   // The program has freed this pointer, and the driver does not know.
   bool holds(CUdeviceptr ptr) noexcept { return held_.contains(ptr); }
   // Gives back to the driver what is held and not in use, after waiting for what is pending. False: there was nothing.
   bool relieve() noexcept;
   // What the driver counts as used although no block of the program is in it.
-  uint64_t idle_bytes() noexcept { return is_exiting() ? 0 : idle(); }
+  uint64_t idle_bytes() noexcept { return idle(); }
 
-  // A context ends, with its blocks of this source: begin before the driver's call (`alive`) or after it, then each
-  // block, then finish when the context is gone.
-  virtual void begin_context_end(CUcontext context, bool alive) noexcept = 0;
-  virtual void end_block(const DeviceBlock& block, bool alive) noexcept = 0;
-  void finish_context_end(CUcontext context) noexcept;
+  // A block ended with its context, whose work is done: the driver has destroyed it.
+  virtual void end_block(const DeviceBlock& block) noexcept = 0;
+  // The driver has destroyed the context; what is kept of it goes. Call while no other context can be given the handle.
+  void context_ended(CUcontext context) noexcept;
+  [[nodiscard]] bool knows_context(CUcontext context) noexcept { return work_.lanes().knows(context); }
 
   void settle(const ReapGoal& goal) noexcept;
   // Bytes of pending frees that have become free since the last call.
@@ -57,8 +58,6 @@ class PlainSource : private ContextWork::Client {
   [[nodiscard]] uint64_t pending_bytes() const noexcept { return work_.queued_bytes() + work_.settled_bytes(); }
   // Such a context is left to the driver.
   void refuse_context(CUcontext context) noexcept { work_.lanes().refuse(context); }
-  // No call of ours is made any more.
-  void begin_exit() noexcept { exiting_.store(true, std::memory_order_relaxed); }
 
  protected:
   PlainSource(const DriverApi& driver, CaptureGate& gate, const PlainSettings& settings, bool with_stream) noexcept
@@ -69,24 +68,26 @@ class PlainSource : private ContextWork::Client {
   virtual bool declines() noexcept = 0;
   // A block from the driver, in the relaxed capture mode.
   virtual CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept = 0;
-  // Gives one back whose work is done, in the relaxed capture mode. No lane, or no stream: its context is gone.
+  // Gives one back whose work is done, in the relaxed capture mode. No lane: its context is gone, or is unknown.
   virtual void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept = 0;
-  // cuMemFree of a block while something captures: the driver's answer to that.
-  virtual CUresult free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept = 0;
+  // The same for the program's own free, whose work was waited for: the code that the program gets.
+  virtual CUresult give_back(CUdeviceptr ptr) noexcept = 0;
   // Most that is kept block by block.
   [[nodiscard]] virtual uint64_t most_kept() noexcept = 0;
   // A block of that size, or one that was shared, is not kept but given back; then unmake() must not block.
   [[nodiscard]] virtual bool keeps(size_t taken, bool shared) noexcept = 0;
-  // The block is freed as if it were the driver's.
+  // Such a block is freed by the driver's own call, in the program's own way.
   [[nodiscard]] virtual bool leaves_to_driver(const DeviceBlock& block) noexcept = 0;
-  // The block is freed by a driver call, now.
-  virtual CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept;
+  virtual CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept = 0;
+  // cuMemFree of a block by waiting for its context's work and giving it back, where no event could be recorded.
+  virtual CUresult free_after_waiting(const DeviceBlock& block) noexcept;
+  // Gives back what could not be given back before; some context may be current, or none.
+  virtual void release_orphans() noexcept {}
   // The rest of relieve(), and whether it gave anything back.
   virtual bool release_idle() noexcept = 0;
   virtual void keep_within_bounds() noexcept = 0;
   virtual uint64_t idle() noexcept = 0;
 
-  [[nodiscard]] bool is_exiting() const noexcept { return exiting_.load(std::memory_order_relaxed); }
   // Bytes that the driver takes for blocks that the program has, and for those whose work is not done.
   [[nodiscard]] uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint64_t not_done() const noexcept { return not_done_.load(std::memory_order_relaxed); }
@@ -94,12 +95,13 @@ class PlainSource : private ContextWork::Client {
   // What may be held on top of `used`.
   [[nodiscard]] uint64_t may_keep(uint64_t used) const noexcept;
   [[nodiscard]] ContextWork& work() noexcept { return work_; }
-  // cuMemFree while something captures, but for the free: refused where the capture forbids it, else it waits as that does.
-  CUresult wait_beside_captures() noexcept;
+  // Waits as cuMemFree of a block of that context would, in whatever thread: refused where a capture forbids that call.
+  CUresult wait_as_plain_free(CUcontext context) noexcept;
   // Gives back the oldest of what is kept, down to `most` bytes.
   void shrink(uint64_t most) noexcept;
-  // Gives back what is kept of a context; without a lane it is gone.
-  void give_back_kept(CUcontext context, ContextLane* lane) noexcept;
+  // The program has freed the pointer, or its context has ended, and the driver does not know: until unhold().
+  void hold(CUdeviceptr ptr) noexcept { held_.add(ptr); }
+  void unhold(CUdeviceptr ptr) noexcept { held_.remove(ptr); }
   void in_use(uint64_t bytes) noexcept;
   void not_in_use(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -108,7 +110,11 @@ class PlainSource : private ContextWork::Client {
 
  private:
   void work_is_done(ContextLane& lane, void* what) noexcept final;
-  void keep(ContextLane* lane, KeptBlock* block) noexcept;
+  CUdeviceptr take_kept(CUcontext context, size_t bytes) noexcept;
+  CUresult ask_about_stream(const StreamArg& stream) noexcept;
+  CUresult free_here(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;
+  WaitResult free_later(ContextLane& lane, KeptBlock* node, const FreeRequest& request) noexcept;
+  void keep(ContextLane& lane, KeptBlock* block) noexcept;
   CUresult make_or_relieve(CUcontext context, size_t bytes, CUdeviceptr& ptr) noexcept;
   [[nodiscard]] uint64_t most_pending() const noexcept;
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept {
@@ -120,7 +126,6 @@ class PlainSource : private ContextWork::Client {
   const bool with_stream_;
   HeldAddresses held_{};
   KeptBlocks kept_{};
-  std::atomic<bool> exiting_{false};
   std::atomic<uint64_t> not_done_{0};
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> most_used_{0};

@@ -66,7 +66,7 @@ CUresult PoolSource::make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noe
   }
   ptr = made;
   note_growth(bytes);
-  free_orphans();
+  release_orphans();
   return CUDA_SUCCESS;
 }
 
@@ -77,11 +77,8 @@ void PoolSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
   }
 }
 
-CUresult PoolSource::free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept {
-  CUresult result = wait_beside_captures();
-  RelaxedCapture relaxed(driver_);
-  return result == CUDA_SUCCESS ? driver_.cuMemFreeAsync(ptr, lane.stream) : result;
-}
+// By its address alone: the driver waits for nothing then, and needs no stream (measured).
+CUresult PoolSource::give_back(CUdeviceptr ptr) noexcept { return driver_.cuMemFree_v2(ptr); }
 
 uint64_t PoolSource::most_kept() noexcept {
   uint64_t most = may_keep(used() + not_done());
@@ -123,6 +120,7 @@ bool PoolSource::release_idle() noexcept {
   }
   uint64_t before = reserved_now();
   RelaxedCapture relaxed(driver_);
+  release_orphans();
   work().lanes().each([this](ContextLane& lane) { driver_.cuStreamSynchronize(lane.stream); });
   driver_.cuMemPoolTrimTo(known, 0);
   uint64_t after = reserved_now();
@@ -137,50 +135,46 @@ uint64_t PoolSource::idle() noexcept {
   return reserved > taken ? (reserved - taken) / kGranule * kGranule : 0;
 }
 
-// Work that still reads the blocks may be running: the driver's call waits for it, so does this.
-void PoolSource::begin_context_end(CUcontext context, bool alive) noexcept {
-  ContextLanes::Use lane = alive && !is_exiting() ? work().lanes().find(context) : ContextLanes::Use(nullptr);
-  if (lane) {
-    bool capturing = false;
-    work().wait(*lane, capturing);
-    settle({});
-    give_back_kept(context, &*lane);
-  }
-}
-
-void PoolSource::end_block(const DeviceBlock& block, bool alive) noexcept {
-  ContextLanes::Use lane = alive && !is_exiting() ? work().lanes().find(block.context) : ContextLanes::Use(nullptr);
-  RelaxedCapture relaxed(driver_);
-  unmake(lane ? &*lane : nullptr, block.ptr);
+void PoolSource::end_block(const DeviceBlock& block) noexcept {
+  add_orphan(block.ptr);
   not_in_use(block.taken);
 }
 
+// Without host memory for it, it is given back at once if a context is current, and lost to the program if not.
 void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
-  LockGuard guard(lock_);
-  if (orphan_ == nullptr) {
-    orphan_ = static_cast<CUdeviceptr*>(map_state(kOrphans * sizeof(CUdeviceptr)));
+  bool added = false;
+  hold(ptr);
+  {
+    LockGuard guard(lock_);
+    added = orphans_.add(ptr);
+    orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
   }
-  if (orphan_ != nullptr && orphans_ < kOrphans) {
-    orphan_[orphans_++] = ptr;
+  if (!added) {
+    RelaxedCapture relaxed(driver_);
+    unhold(ptr);
+    driver_.cuMemFree_v2(ptr);
   }
 }
 
-// In a context that lives: the driver frees pool memory by its address alone, and waits for nothing.
-void PoolSource::free_orphans() noexcept {
-  if (orphans_.load(std::memory_order_relaxed) == 0) {
-    return;
-  }
-  for (;;) {
+// What the driver refuses now, as it may in a thread without a context, waits for the next time.
+void PoolSource::release_orphans() noexcept {
+  RelaxedCapture relaxed(driver_);
+  for (CUresult result = CUDA_SUCCESS; orphan_count_.load(std::memory_order_relaxed) != 0 && result == CUDA_SUCCESS;) {
     CUdeviceptr ptr = 0;
     {
       LockGuard guard(lock_);
-      if (orphans_ == 0) {
+      if (orphans_.size() == 0) {
         return;
       }
-      ptr = orphan_[--orphans_];
+      ptr = orphans_[orphans_.size() - 1];
+      orphans_.remove_at(orphans_.size() - 1);
+      orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
     }
-    RelaxedCapture relaxed(driver_);
-    driver_.cuMemFree_v2(ptr);
+    unhold(ptr);  // first: the driver may give the address out again at once
+    result = driver_.cuMemFree_v2(ptr);
+    if (result != CUDA_SUCCESS) {
+      add_orphan(ptr);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/base/diagnostics.h"
+#include "runtime/resource/growing_list.h"
 #include "runtime/resource/plain_source.h"
 
 namespace xlog {
@@ -15,8 +16,7 @@ class PoolSource final : public PlainSource {
   PoolSource(const DriverApi& driver, int device, CaptureGate& gate, const PlainSettings& settings) noexcept
       : PlainSource(driver, gate, settings, true), device_(device) {}
 
-  void begin_context_end(CUcontext context, bool alive) noexcept override;
-  void end_block(const DeviceBlock& block, bool alive) noexcept override;
+  void end_block(const DeviceBlock& block) noexcept override;
 
   // A context of device `reader` was given access to the memory of `owner`, a context of this device: the blocks that are
   // live get it too, and those to come are the driver's plain ones (CUDA.jl PR 3112: copies into granted pools that write
@@ -27,7 +27,9 @@ class PoolSource final : public PlainSource {
   bool declines() noexcept override { return peers_.load(std::memory_order_relaxed) || pool() == nullptr; }
   CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept override;
   void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
-  CUresult free_while_capturing(ContextLane& lane, CUdeviceptr ptr) noexcept override;
+  CUresult give_back(CUdeviceptr ptr) noexcept override;
+  CUresult free_by_driver(const DeviceBlock& block, const FreeRequest&) noexcept override { return free_after_waiting(block); }
+  void release_orphans() noexcept override;
   uint64_t most_kept() noexcept override;
   bool keeps(size_t taken, bool shared) noexcept override;
   bool leaves_to_driver(const DeviceBlock&) noexcept override { return false; }
@@ -38,7 +40,6 @@ class PoolSource final : public PlainSource {
   CUmemoryPool pool() noexcept;
   [[nodiscard]] uint64_t reserved_now() noexcept;
   void note_growth(size_t bytes) noexcept;
-  void free_orphans() noexcept;
   void add_orphan(CUdeviceptr ptr) noexcept;
   bool peer_reads_pool(CUcontext owner, CUcontext reader) noexcept;
 
@@ -48,10 +49,9 @@ class PoolSource final : public PlainSource {
   std::atomic<bool> unusable_{false};  // no pool could be made
   std::atomic<bool> peers_{false};     // another device reads this one's memory
   std::atomic<uint64_t> reserved_{0};  // by the pool, as last known
-  // Blocks whose context ended before they could be given back.
-  static constexpr size_t kOrphans = 4096;
-  std::atomic<size_t> orphans_{0};
-  CUdeviceptr* orphan_ = nullptr;
+  // Blocks whose context ended before they were given back, and which the driver has not taken back yet.
+  std::atomic<size_t> orphan_count_{0};
+  GrowingList<CUdeviceptr> orphans_;
 };
 
 }  // namespace xlog

@@ -96,7 +96,7 @@ BOOST_DATA_TEST_CASE(the_guard_by_many_threads, boost::unit_test::data::make(kWa
       for (int i = 0; i < 100; ++i) {
         if (t == 0) {
           guarded->gate.begin({.handle = stream}, guarded->context.handle());
-          guarded->gate.ended({.handle = stream});
+          guarded->gate.ended({.handle = stream}, guarded->context.handle());
           guarded->guard->check_all("the test", false);
         }
         DeviceBlock block;
@@ -131,9 +131,8 @@ BOOST_DATA_TEST_CASE(the_guard_by_many_threads, boost::unit_test::data::make(kWa
   BOOST_TEST(guarded->native.bytes_outstanding() == 0U);
   for (PlainSource* source : {guarded->native.source(), static_cast<PlainSource*>(guarded->fenced ? &*guarded->fenced : nullptr)}) {
     if (source != nullptr) {
-      source->begin_context_end(context, true);
       source->relieve();
-      source->finish_context_end(context);
+      source->context_ended(context);
     }
   }
   guarded->guard->finish_context_end(context);

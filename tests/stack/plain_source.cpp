@@ -61,7 +61,7 @@ BOOST_DATA_TEST_CASE(plain_sources_by_many_threads,
       for (int i = 0; i < 150; ++i) {
         if (t == 0) {
           sources->gate.begin({.handle = stream}, sources->context.handle());
-          sources->gate.ended({.handle = stream});
+          sources->gate.ended({.handle = stream}, sources->context.handle());
         }
         if (t == 1 && i % 16 == 0) {
           sources->native.source()->relieve();
@@ -91,8 +91,7 @@ BOOST_DATA_TEST_CASE(plain_sources_by_many_threads,
   sources->native.source()->relieve();
   BOOST_TEST(sources->native.source()->idle_bytes() == 0);
   PlainSource* source = sources->native.source();
-  source->begin_context_end(sources->context.handle(), true);
-  source->finish_context_end(sources->context.handle());
+  source->context_ended(sources->context.handle());
 }
 
 }  // namespace stack_tests

@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_recorded_in_the_legacy_stream_beside_a_capture) 
   BOOST_TEST(budget.reserved_bytes() == 400);
   BOOST_TEST(FakeDriver::recorded_in == nullptr);
   BOOST_TEST(FakeDriver::over_context == 0);
-  gate.ended({.handle = stream(1)});
+  gate.ended({.handle = stream(1)}, FakeDriver::current);
   BOOST_TEST(budget.settle({}).ok());
   BOOST_TEST(budget.reserved_bytes() == 0);
   BOOST_TEST(FakeDriver::over_context == 1);
