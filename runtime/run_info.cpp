@@ -119,7 +119,7 @@ void put_run_info(TextSink& out, const DriverApi& driver, const Options& options
   if (driver.cuDeviceGetCount == nullptr || driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) {
     count = 0;
   }
-  for (int i = 0; i < count && static_cast<size_t>(i) < kMaxDevices; ++i) {
+  for (int i = 0; i < count; ++i) {
     DeviceFacts facts;
     if (read_device_facts(driver, options, i, facts)) {
       out.put(i == 0 ? "" : ",\n  ").put("{\"ordinal\": ").decimal(static_cast<uint64_t>(i)).put(", \"uuid\": ");
