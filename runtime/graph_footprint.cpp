@@ -16,6 +16,12 @@ constexpr unsigned kDeepest = 64;
 uint64_t down(uint64_t address) noexcept { return address / kStep * kStep; }
 uint64_t up(uint64_t address) noexcept { return down(address + kStep - 1); }
 
+// A call that fails once is made again: a graph that is not read is not limited.
+template <class Call>
+bool answers(Call call) noexcept {
+  return call() == CUDA_SUCCESS || call() == CUDA_SUCCESS;
+}
+
 // The union of ranges that come in order of their begins: in steps, and rounded up as one piece.
 class Union {
  public:
@@ -73,7 +79,10 @@ bool GraphFootprint::read(CUgraph graph) noexcept {
 
 bool GraphFootprint::read_nodes(CUgraph graph, uint32_t child, unsigned depth) noexcept {
   size_t count = 0;
-  if (driver_.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) {
+  if (!answers([&] { return driver_.cuGraphGetNodes(graph, nullptr, &count); })) {
+    return false;
+  }
+  if (count == 0) {
     return true;
   }
   size_t mapped_bytes = count * sizeof(CUgraphNode);
@@ -81,7 +90,7 @@ bool GraphFootprint::read_nodes(CUgraph graph, uint32_t child, unsigned depth) n
   if (nodes == nullptr) {
     return false;
   }
-  bool good = driver_.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS;
+  bool good = answers([&] { return driver_.cuGraphGetNodes(graph, nodes, &count); });
   for (size_t i = 0; good && i < count; ++i) {
     good = read_node(nodes[i], child, depth);
   }
@@ -92,19 +101,21 @@ bool GraphFootprint::read_nodes(CUgraph graph, uint32_t child, unsigned depth) n
 // The bodies of conditional nodes have no allocations: the driver refuses them there.
 bool GraphFootprint::read_node(CUgraphNode node, uint32_t child, unsigned depth) noexcept {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  driver_.cuGraphNodeGetType(node, &type);
+  if (!answers([&] { return driver_.cuGraphNodeGetType(node, &type); })) {
+    return false;
+  }
   if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     CUDA_MEM_ALLOC_NODE_PARAMS made{};
-    bool known = driver_.cuGraphMemAllocNodeGetParams(node, &made) == CUDA_SUCCESS;
-    bool on_device = known && made.poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    return !on_device || add(made.dptr, made.bytesize, made.poolProps.location.id, child);
+    bool known = answers([&] { return driver_.cuGraphMemAllocNodeGetParams(node, &made); });
+    bool elsewhere = made.poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    return known && (elsewhere || add(made.dptr, made.bytesize, made.poolProps.location.id, child));
+  }
+  if (type != CU_GRAPH_NODE_TYPE_GRAPH || driver_.cuGraphChildGraphNodeGetGraph == nullptr) {
+    return true;
   }
   CUgraph inner = nullptr;
-  if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < kDeepest && driver_.cuGraphChildGraphNodeGetGraph != nullptr &&
-      driver_.cuGraphChildGraphNodeGetGraph(node, &inner) == CUDA_SUCCESS) {
-    return read_nodes(inner, ++children_, depth + 1);
-  }
-  return true;
+  bool known = depth < kDeepest && answers([&] { return driver_.cuGraphChildGraphNodeGetGraph(node, &inner); });
+  return known && read_nodes(inner, ++children_, depth + 1);
 }
 
 void GraphFootprint::sort() noexcept {

@@ -191,7 +191,7 @@ void Runtime::graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept {
   bool known = footprint.read(graph);
   known = known && (footprint.empty() || graphs_.instantiated(exec, footprint));
   if (!known && said_graph_.first()) {
-    say("there is no host memory to remember what a graph allocates: its launches are neither limited nor in the log");
+    say("what a graph allocates could not be read or remembered: its launches are neither limited nor in the log");
   }
 }
 

@@ -193,3 +193,13 @@ BOOST_AUTO_TEST_CASE(calls_of_the_limit_that_fail_once) {
     }
   }
 }
+
+// Branches that may run beside each other hold their memory at the same time (measured on an H200: two of 256 MiB reserve 512).
+BOOST_AUTO_TEST_CASE(branches_of_a_graph_are_summed) {
+  BOOST_TEST(limited("graph_branches", "", "300M") ==
+             "1 of 256 MiB: 0\n"
+             "2 of 256 MiB: 2\n"
+             "4 of 128 MiB: 2\n"
+             "2 of 128 MiB: 0\n"
+             "1 of 300 MiB: 2\n");
+}
