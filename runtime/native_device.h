@@ -26,13 +26,15 @@ class NativeDevice {
     if (ordinal >= 0 && facts.limit != UINT64_MAX) {
       ledger_.add(options.budget_context.on(facts.total_bytes));
     }
+    PlainSettings settings = plain_settings(options, facts);
+    settings.ledger = &ledger_;
     if (maker == Maker::pool) {
-      native_.set_source(pool_.emplace(driver, ordinal, gate, plain_settings(options, facts)), maker);
+      native_.set_source(pool_.emplace(driver, ordinal, gate, settings), maker);
     } else if (maker == Maker::cache) {
-      native_.set_source(cache_.emplace(driver, gate, plain_settings(options, facts)), maker);
+      native_.set_source(cache_.emplace(driver, gate, settings), maker);
     }
     if (guard != nullptr && options.guard.fence.one_in != 0) {
-      native_.set_fence(fence_.emplace(driver, ordinal, gate, plain_settings(options, facts), options.guard.fence.before));
+      native_.set_fence(fence_.emplace(driver, ordinal, gate, settings, options.guard.fence.before));
     }
   }
   NativeDevice(const NativeDevice&) = delete;

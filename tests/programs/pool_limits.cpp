@@ -155,6 +155,14 @@ void backend(CUstream stream) {
     MUST(cuMemFreeAsync(block, stream));
     MUST(cuStreamSynchronize(stream));
   }
+  // Beside memory of another kind the backend keeps less.
+  CUdeviceptr pooled = 0;
+  show("600 MiB in stream order", cuMemAllocAsync(&pooled, 600 * kMiB, stream));
+  for (size_t mib : {300, 320, 340}) {
+    MUST(cuMemAlloc_v2(&block, mib * kMiB));
+    usleep(150'000);
+    MUST(cuMemFree_v2(block));
+  }
 }
 
 }  // namespace
