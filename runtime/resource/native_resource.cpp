@@ -195,12 +195,7 @@ Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
   }
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};;) {
     uint64_t now = steady_time();
-    {
-      LockGuard guard(settling_);  // what another thread has settled is told before this one looks
-      uint64_t bytes = pending_.settle();
-      settled(bytes);
-      freed += bytes;
-    }
+    freed += pending_.settle({outstanding_, released_});
     if (freed >= goal.bytes || pending_.empty() || now - start >= goal.patience_ns) {
       return {};
     }

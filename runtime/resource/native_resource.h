@@ -48,7 +48,9 @@ class NativeResource final : public DeviceMemoryResource {
   }
   // A context ends: before the driver's call (`alive`) or after it, and then when it is known whether it has ended.
   void begin_context_end(CUcontext context, bool alive) noexcept { pending_.begin_context_end(context, alive); }
-  void finish_context_end(CUcontext context, bool ended) noexcept { settled(pending_.finish_context_end(context, ended)); }
+  void finish_context_end(CUcontext context, bool ended) noexcept {
+    pending_.finish_context_end(context, ended, {outstanding_, released_});
+  }
   // The program destroys a pool: around the call. What was freed to it may still be in use, so what a pool without blocks
   // has reserved counts until the work is done that the current context has now.
   uint64_t begin_pool_end(CUmemoryPool pool) noexcept { return limited_ ? pools_.begin_end(pool) : 0; }
@@ -71,7 +73,6 @@ class NativeResource final : public DeviceMemoryResource {
   std::atomic<uint64_t> released_{0};
   PendingFrees pending_;
   PoolReserves pools_;
-  Lock settling_{};
   PlainSource* source_ = nullptr;
   FenceSource* fence_ = nullptr;
   Maker maker_ = Maker::driver;

@@ -65,7 +65,7 @@ void PendingFrees::unlink(Entry* entry) noexcept {
   if (entry->next != nullptr) {
     entry->next->prev = entry->prev;
   }
-  total_.fetch_sub(entry->bytes, std::memory_order_relaxed);
+  total_.fetch_sub(entry->bytes, std::memory_order_release);
 }
 
 // In the relaxed capture mode, with the event's context current for as long as it takes.
@@ -129,11 +129,12 @@ PendingFrees::Entry* PendingFrees::ask_next(Entry* from) noexcept {
   return from;
 }
 
-PendingFrees::Entry* PendingFrees::answered(Entry* entry, bool done) noexcept {
+PendingFrees::Entry* PendingFrees::answered(Entry* entry, bool done, const Books& books) noexcept {
   LockGuard guard(lock_);
   Entry* next = ask_next(entry->next);
   entry->asked = false;
   if (done) {
+    books.credit(entry->bytes);
     unlink(entry);
     put_spare(entry);
   }
@@ -146,7 +147,7 @@ bool PendingFrees::is_done(Entry& entry) noexcept {
   return entry.recorded && driver_.cuEventQuery(entry.event) == CUDA_SUCCESS;
 }
 
-uint64_t PendingFrees::settle() noexcept {
+uint64_t PendingFrees::settle(const Books& books) noexcept {
   if (empty()) {
     return 0;
   }
@@ -160,7 +161,7 @@ uint64_t PendingFrees::settle() noexcept {
   while (entry != nullptr) {
     bool done = is_done(*entry);
     credit += done ? entry->bytes : 0;
-    entry = answered(entry, done);
+    entry = answered(entry, done, books);
   }
   return credit;
 }
@@ -194,22 +195,20 @@ void PendingFrees::begin_context_end(CUcontext context, bool alive) noexcept {
   slab_.put_list(spare);
 }
 
-uint64_t PendingFrees::finish_context_end(CUcontext context, bool ended) noexcept {
+void PendingFrees::finish_context_end(CUcontext context, bool ended, const Books& books) noexcept {
   LockGuard guard(lock_);
-  uint64_t credit = 0;
   for (Entry* each = pending_; each != nullptr;) {
     Entry* next = each->next;
     if (each->ending && each->context == context) {
       each->ending = false;
       if (ended) {
-        credit += each->bytes;
+        books.credit(each->bytes);
         unlink(each);
         slab_.put(each);
       }
     }
     each = next;
   }
-  return credit;
 }
 
 }  // namespace xlog

@@ -32,15 +32,25 @@ class PendingFrees {
   bool add(const StreamArg& stream, uint64_t bytes) noexcept;
   // The same, behind all work that the current context has now; false also where no context is current.
   bool add_behind_context(uint64_t bytes) noexcept;
+  // Bytes that are no longer outstanding and are told as released, in one step with what total() says: whoever finds nothing
+  // pending any more finds them released.
+  struct Books {
+    std::atomic<uint64_t>& outstanding;
+    std::atomic<uint64_t>& released;
+    void credit(uint64_t bytes) const noexcept {
+      outstanding.fetch_sub(bytes, std::memory_order_relaxed);
+      released.fetch_add(bytes, std::memory_order_acq_rel);
+    }
+  };
   // Asks the events; returns the bytes whose free is now known to be done.
-  uint64_t settle() noexcept;
-  // Before a context ends (`alive`: the driver has not ended it yet), and after the call: returns the bytes that were
-  // pending there. In between nothing of the context is asked about, and what a new context of the same handle adds is not
+  uint64_t settle(const Books& books) noexcept;
+  // Before a context ends (`alive`: the driver has not ended it yet), and after the call, when what was pending there is
+  // done. In between nothing of the context is asked about, and what a new context of the same handle adds is not
   // touched.
   void begin_context_end(CUcontext context, bool alive) noexcept;
-  uint64_t finish_context_end(CUcontext context, bool ended) noexcept;
+  void finish_context_end(CUcontext context, bool ended, const Books& books) noexcept;
 
-  [[nodiscard]] uint64_t total() const noexcept { return total_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
   [[nodiscard]] bool empty() const noexcept { return total() == 0; }
 
  private:
@@ -67,7 +77,7 @@ class PendingFrees {
   bool is_done(Entry& entry) noexcept;
   void keep(Entry* entry) noexcept;
   Entry* ask_next(Entry* from) noexcept;
-  Entry* answered(Entry* entry, bool done) noexcept;
+  Entry* answered(Entry* entry, bool done, const Books& books) noexcept;
   void unlink(Entry* entry) noexcept;
   void put_spare(Entry* entry) noexcept;
 
