@@ -108,7 +108,7 @@ void captures(CUcontext context) {
   all.emplace_back([&] {
     MUST(cuCtxSetCurrent(context));
     relax();
-    while (!stop) {
+    do {
       CUdeviceptr block = 0;
       size_t free = 0;
       size_t total = 0;
@@ -117,7 +117,7 @@ void captures(CUcontext context) {
         ++frees;
       }
       MUST(cuMemGetInfo_v2(&free, &total));
-    }
+    } while (!stop || frees == 0);
   });
   for (std::thread& each : all) {
     each.join();
