@@ -114,11 +114,12 @@ $(B)/libxlog_runtime.a: $(RUNTIME_OBJ) $(UNWIND_LIB)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && printf '%s\n' 'CREATE $@' $(addprefix 'ADDLIB ,$(addsuffix ',$(UNWIND_LIB))) $(patsubst %,'ADDMOD %',$(RUNTIME_OBJ)) SAVE END | $(AR) -M
 
+# initfirst: the constructor sees the environment before those of other libraries change it.
 # -Bsymbolic: the address that stands for an entry of ours is ours, also when another interposer stands in front.
 $(B)/libxlog.so: $(CORE_OBJ) $(UNWIND_LIB) $(B)/gen/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@ $(CORE_OBJ) $(UNWIND_LIB) -static-libgcc -Wl,--version-script,$(B)/gen/exports.map \
-	  -Wl,-Bsymbolic,-z,defs,-z,now,-z,relro,-z,nodelete,--exclude-libs,ALL,--build-id $(SAN)
+	  -Wl,-Bsymbolic,-z,defs,-z,now,-z,relro,-z,nodelete,-z,initfirst,--exclude-libs,ALL,--build-id $(SAN)
 
 # The page of `xlog report --html`: libraries from the package registry, fetched here and bundled. Without npm, or without a
 # network, the command is built without it.

@@ -35,6 +35,7 @@ CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, ui
   request.own = &call;
   DeviceBlock block;
   block.ptr = made;
+  make_room(*target, request);
   Status status = target->top().allocate(request, block);
   made = block.ptr;
   uint64_t bytes = block.bytes;
@@ -103,9 +104,105 @@ CUresult Runtime::create_physical(AllocationRequest& request, const DriverCall& 
   return result;
 }
 
+// The driver may give the handle that it gave before: then it is the same memory, held once more. What is imported is known
+// only after the call, so the call is made first: its row tells no duration.
+CUresult Runtime::import_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made, const void* shared,
+                                  CUmemAllocationHandleType type) noexcept {
+  CUresult result = call(made);
+  if (result != CUDA_SUCCESS) {
+    allocate_unplaced(request, result, 0);
+  } else if (!physical_.retained(made)) {
+    auto done = [made](uint64_t& out) noexcept {
+      out = made;
+      return CUDA_SUCCESS;
+    };
+    account(request, DriverCall(done), made);
+    physical_.created(made);
+    exports_.imported(made, shared, type);
+  }
+  return result;
+}
+
+void Runtime::exported(uint64_t handle, const void* shared, CUmemAllocationHandleType type) noexcept {
+  if (exports_.exported_again(handle, shared, type)) {
+    return;
+  }
+  size_t bytes = 0;
+  int ordinal = -1;
+  registry_.visit(handle, [&](DeviceBlock* block) {
+    if (block != nullptr && block->kind == Kind::vmm) {
+      bytes = block->bytes;
+      ordinal = block->device;
+    }
+    return false;
+  });
+  NativeDevice* target = ordinal >= 0 ? device(ordinal) : nullptr;
+  if (target != nullptr && target->budget() != nullptr) {
+    exports_.exported(handle, bytes, ordinal, shared, type);
+  }
+}
+
+// Before the block's end is accounted for, so that the memory is not counted as free in between.
+void Runtime::begin_handle_end(uint64_t handle) noexcept {
+  size_t bytes = 0;
+  int ordinal = -1;
+  if (exports_.ends(handle, bytes, ordinal)) {
+    device(ordinal)->budget()->hold(bytes);
+  }
+}
+
+void Runtime::finish_handle_end(uint64_t handle, CUresult result) noexcept {
+  size_t bytes = 0;
+  int ordinal = -1;
+  if (result == CUDA_SUCCESS) {
+    exports_.end_done(handle);
+    let_go_of_exports();
+  } else if (exports_.end_failed(handle, bytes, ordinal)) {
+    device(ordinal)->budget()->let_go(bytes);
+  }
+}
+
+void Runtime::let_go_of_exports() noexcept {
+  size_t bytes = 0;
+  int ordinal = -1;
+  while (exports_.next_gone(bytes, ordinal)) {
+    device(ordinal)->budget()->let_go(bytes);
+  }
+}
+
+// What a backend keeps of freed plain memory is lost to the card, too: it goes back before other memory takes its place
+// under the limit. (Plain memory of a backend is kept within the limit by the backend.) Exported memory is looked at only
+// where that may decide.
+void Runtime::make_room(NativeDevice& target, const AllocationRequest& request) noexcept {
+  bool keeps = target.source() != nullptr || target.fence() != nullptr;
+  BudgetSnapshot budget;
+  if ((!keeps && !exports_.any_ended()) || !target.top().budget_snapshot(budget)) {
+    return;
+  }
+  constexpr uint64_t kSlab = 32 << 20;
+  uint64_t bytes = request.bytes < budget.limit ? request.bytes + kSlab : budget.limit;
+  if (exports_.any_ended() && budget.remaining() < bytes) {
+    let_go_of_exports();
+  }
+  if (!keeps || (request.kind == Kind::plain && request.own == nullptr)) {
+    return;
+  }
+  uint64_t idle = target.source() != nullptr ? target.source()->idle_bytes() : 0;
+  idle += target.fence() != nullptr ? target.fence()->idle_bytes() : 0;
+  if (idle != 0 && budget.remaining() < UINT64_MAX - idle && budget.remaining() < idle + bytes) {
+    relieve();
+  }
+}
+
 CUresult Runtime::release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept {
   bool last = physical_.release(handle);
+  if (last) {
+    begin_handle_end(handle);
+  }
   CUresult result = last ? end_accounted(handle, Kind::vmm, request, call) : call(handle);
+  if (last) {
+    finish_handle_end(handle, result);
+  }
   if (result != CUDA_SUCCESS) {
     physical_.release_failed(handle, last);
   }

@@ -86,31 +86,39 @@ int Devices::of_stream(const DriverApi& driver, const StreamArg& stream) noexcep
 }
 
 int Devices::of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept {
-  int device = -1;
   {
     LockGuard guard(lock_);
-    if (pools_.find(pool, device)) {
-      return device;
+    if (PoolDevice* known = pools_.find(reinterpret_cast<uint64_t>(pool)); known != nullptr) {
+      return known->device;
     }
   }
-  int devices = driver.cuDeviceGetDefaultMemPool != nullptr ? count(driver) : 0;
+  int devices = pool != nullptr && driver.cuDeviceGetDefaultMemPool != nullptr ? count(driver) : 0;
   for (int i = 0; i < devices; ++i) {
     CUmemoryPool its = nullptr;
     if (driver.cuDeviceGetDefaultMemPool(&its, i) == CUDA_SUCCESS && its == pool) {
+      pool_created(pool, i);  // it lasts as long as the process
       return i;
     }
   }
-  return -1;
+  return pool != nullptr ? kUnknown : -1;
 }
 
 void Devices::pool_created(CUmemoryPool pool, int device) noexcept {
   LockGuard guard(lock_);
-  pools_.add(pool, device);
+  bool known = false;
+  if (PoolDevice* place = pools_.claim(reinterpret_cast<uint64_t>(pool), known); place != nullptr) {
+    place->device = device;
+  }
 }
 
-void Devices::pool_destroyed(CUmemoryPool pool) noexcept {
+int Devices::pool_ends(CUmemoryPool pool) noexcept {
   LockGuard guard(lock_);
-  pools_.remove(pool);
+  PoolDevice* known = pools_.find(reinterpret_cast<uint64_t>(pool));
+  int device = known != nullptr ? known->device : kUnknown;
+  if (known != nullptr) {
+    pools_.erase(known);
+  }
+  return device;
 }
 
 void Devices::context_destroyed(CUcontext context) noexcept {

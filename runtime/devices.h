@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/lock.h"
+#include "runtime/resource/address_table.h"
 #include "runtime/resource/block.h"
 
 namespace xlog {
@@ -15,12 +16,14 @@ class Devices {
   int of_current(const DriverApi& driver) noexcept;
   int of_stream(const DriverApi& driver, const StreamArg& stream) noexcept;
   int of_context(const DriverApi& driver, CUcontext context) noexcept;
-  // Device of a pool: as created, or the device whose default pool it is; -1 when it is neither, or on the host.
+  // Device of a pool: as created, or the device whose default pool it is; -1 for memory of the host, or kUnknown.
   int of_pool(const DriverApi& driver, CUmemoryPool pool) noexcept;
   int count(const DriverApi& driver) noexcept;
 
+  // Any number of pools. pool_ends(): before the call that destroys it; the device, -1 for memory of the host, or kUnknown.
+  static constexpr int kUnknown = -2;
   void pool_created(CUmemoryPool pool, int device) noexcept;
-  void pool_destroyed(CUmemoryPool pool) noexcept;
+  int pool_ends(CUmemoryPool pool) noexcept;
   void context_destroyed(CUcontext context) noexcept;
   // The current context is of the first cuCtxCreate, for calls with 32-bit sizes (its API version: 3010).
   static bool current_is_first(const DriverApi& driver) noexcept;
@@ -43,7 +46,11 @@ class Devices {
   Lock lock_;
   int count_plus_one_;
   Memory contexts_;
-  Memory pools_;
+  struct PoolDevice {
+    uint64_t ptr = 0;  // handle
+    int device = -1;
+  };
+  AddressTable<PoolDevice> pools_;
 };
 
 }  // namespace xlog

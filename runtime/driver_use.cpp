@@ -110,7 +110,8 @@ bool Runtime::limited_memory(std::string_view uuid, uint64_t& free, uint64_t& to
     if (target == nullptr || std::string_view(target->facts().uuid).substr(kPrefix) != uuid.substr(kPrefix)) {
       continue;
     }
-    target->settle();
+    let_go_of_exports();
+    target->measure();
     if (!target->top().budget_snapshot(budget)) {
       return false;
     }

@@ -1,188 +1,209 @@
 #include "runtime/graph_memory.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "runtime/base/memory_map.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
 
-namespace {
-
-// The driver's step: each node has memory of its own.
-constexpr uint64_t kStep = 32 << 20;
-
-uint64_t rounded(uint64_t bytes) noexcept { return (bytes + kStep - 1) / kStep * kStep; }
-
-bool has(uint32_t devices, size_t device) noexcept { return (devices >> device & 1) != 0; }
-
-}  // namespace
-
-void GraphFootprint::allocates(CUdeviceptr ptr, size_t bytes, int device) noexcept {
-  if (device < 0 || static_cast<size_t>(device) >= kMaxDevices) {
-    return;
+// Under the lock; nullptr when there is no host memory.
+GraphMemory::Counted* GraphMemory::counted(int device) noexcept {
+  Counted* each = devices_;
+  while (each != nullptr && each->device != device) {
+    each = each->next;
   }
-  any_ = true;
-  uint64_t& now = now_.bytes[device];
-  now += rounded(bytes);
-  most_.bytes[device] = std::max(most_.bytes[device], now);
-  bool known = false;
-  if (Node* node = live_.claim(ptr, known); node != nullptr) {
-    node->bytes = rounded(bytes);
-    node->device = device;
+  if (each == nullptr) {
+    each = counteds_.get();
+    if (each != nullptr) {
+      each->device = device;
+      each->next = devices_;
+      devices_ = each;
+    }
   }
+  return each;
 }
 
-void GraphFootprint::frees(CUdeviceptr ptr) noexcept {
-  if (Node* node = live_.find(ptr); node != nullptr) {
-    now_.bytes[node->device] -= node->bytes;
-    live_.erase(node);
-  }
-}
-
-void GraphMemory::instantiated(CUgraphExec exec, const GraphNeed& need) noexcept {
+bool GraphMemory::instantiated(CUgraphExec exec, GraphFootprint& footprint) noexcept {
   LockGuard guard(lock_);
   bool known = false;
   Exec* entry = execs_.claim(reinterpret_cast<uint64_t>(exec), known);
   if (entry == nullptr) {
-    return;
+    return false;
   }
-  if (known) {
-    leave(*entry, entry->resident);
+  if (known) {  // it ended out of our sight
+    drop(*entry);
   }
-  entry->need = need;
-  entry->devices = entry->resident = 0;
-  for (size_t i = 0; i < kMaxDevices; ++i) {
-    entry->devices |= need.bytes[i] != 0 ? 1U << i : 0;
-  }
-  known_.store(static_cast<uint32_t>(execs_.size()), std::memory_order_release);
-}
-
-void GraphMemory::leave(Exec& exec, uint32_t devices) noexcept {
-  for (size_t i = 0; i < kMaxDevices; ++i) {
-    if (has(devices & exec.resident, i)) {
-      counted_[i].resident -= exec.need.bytes[i];
+  entry->parts = nullptr;
+  bool complete = true;
+  footprint.each_device([&](int device, uint64_t bytes) {
+    Part* part = counted(device) != nullptr ? parts_.get() : nullptr;
+    complete = complete && part != nullptr;
+    if (part != nullptr) {
+      *part = {.next = entry->parts, .device = device, .bytes = bytes, .resident = false};
+      entry->parts = part;
     }
-  }
-  exec.resident &= ~devices;
+  });
+  known_.store(static_cast<uint32_t>(execs_.size()), std::memory_order_release);
+  return complete;
 }
 
-void GraphMemory::destroyed(CUgraphExec exec) noexcept {
-  if (known_.load(std::memory_order_acquire) == 0) {
-    return;
-  }
-  LockGuard guard(lock_);
-  if (Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec)); entry != nullptr) {
-    leave(*entry, entry->resident);
-    execs_.erase(entry);
-    known_.store(static_cast<uint32_t>(execs_.size()), std::memory_order_release);
+void GraphMemory::leave(Part* part) noexcept {
+  if (part->resident) {
+    counted(part->device)->resident -= part->bytes;
+    part->resident = false;
   }
 }
 
-bool GraphMemory::find(CUgraphExec exec, uint32_t& devices) noexcept {
+void GraphMemory::drop(Exec& exec) noexcept {
+  for (Part* each = exec.parts; each != nullptr; each = each->next) {
+    leave(each);
+  }
+  parts_.put_list(exec.parts);
+  exec.parts = nullptr;
+}
+
+bool GraphMemory::begin_end(CUgraphExec exec, Exec& out) noexcept {
   if (known_.load(std::memory_order_acquire) == 0) {
     return false;
   }
   LockGuard guard(lock_);
   Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec));
-  devices = entry != nullptr ? entry->devices : 0;
-  return entry != nullptr;
+  if (entry == nullptr) {
+    return false;
+  }
+  out = *entry;
+  execs_.erase(entry);
+  known_.store(static_cast<uint32_t>(execs_.size()), std::memory_order_release);
+  return true;
+}
+
+void GraphMemory::finish_end(const Exec& ending, bool destroyed) noexcept {
+  LockGuard guard(lock_);
+  bool known = false;
+  Exec ended = ending;
+  Exec* entry = destroyed ? nullptr : execs_.claim(ended.ptr, known);
+  if (entry == nullptr) {
+    drop(ended);
+    return;
+  }
+  entry->parts = ended.parts;
+  known_.store(static_cast<uint32_t>(execs_.size()), std::memory_order_release);
+}
+
+GraphMemory::Promise* GraphMemory::promises(CUgraphExec exec) noexcept {
+  if (known_.load(std::memory_order_acquire) == 0) {
+    return nullptr;
+  }
+  LockGuard guard(lock_);
+  Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec));
+  Promise* list = nullptr;
+  for (Part* each = entry != nullptr ? entry->parts : nullptr; each != nullptr; each = each->next) {
+    Promise* promise = promises_.get();
+    if (promise != nullptr) {
+      promise->device = each->device;
+      promise->next = list;
+      list = promise;
+    }
+  }
+  return list;
+}
+
+GraphMemory::Part* GraphMemory::part_of(CUgraphExec exec, int device) noexcept {
+  Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec));
+  Part* part = entry != nullptr ? entry->parts : nullptr;
+  while (part != nullptr && part->device != device) {
+    part = part->next;
+  }
+  return part;
 }
 
 // What graphs that are gone had is there for this one; what others have may be in use beside it.
-uint64_t GraphMemory::missing(CUgraphExec exec, int device, uint64_t reserved) noexcept {
+uint64_t GraphMemory::missing(CUgraphExec exec, Promise& promise, uint64_t reserved) noexcept {
   LockGuard guard(lock_);
-  Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec));
-  if (entry == nullptr || has(entry->resident, static_cast<size_t>(device))) {
+  Part* part = part_of(exec, promise.device);
+  if (part == nullptr || part->resident) {
     return 0;
   }
-  uint64_t resident = counted_[device].resident;
-  uint64_t idle = reserved > resident ? reserved - resident : 0;
-  uint64_t need = entry->need.bytes[device];
-  return need > idle ? need - idle : 0;
+  Counted* here = counted(promise.device);
+  uint64_t idle = reserved > here->resident ? reserved - here->resident : 0;
+  here->resident += part->bytes;
+  part->resident = promise.made_resident = true;
+  return part->bytes > idle ? part->bytes - idle : 0;
 }
 
-void GraphMemory::launched(CUgraphExec exec) noexcept {
+void GraphMemory::refused(CUgraphExec exec, const Promise& promise) noexcept {
   LockGuard guard(lock_);
-  Exec* entry = execs_.find(reinterpret_cast<uint64_t>(exec));
-  for (size_t i = 0; entry != nullptr && i < kMaxDevices; ++i) {
-    if (has(entry->devices & ~entry->resident, i)) {
-      counted_[i].resident += entry->need.bytes[i];
-    }
-  }
-  if (entry != nullptr) {
-    entry->resident = entry->devices;
+  Part* part = promise.made_resident ? part_of(exec, promise.device) : nullptr;
+  if (part != nullptr) {
+    leave(part);
   }
 }
 
 void GraphMemory::trimmed(int device) noexcept {
   LockGuard guard(lock_);
   execs_.erase_if([this, device](Exec& each) {
-    leave(each, 1U << device);
+    for (Part* part = each.parts; part != nullptr; part = part->next) {
+      if (part->device == device) {
+        leave(part);
+      }
+    }
     return false;
   });
 }
 
 bool GraphMemory::pop(int device, uint64_t reserved, DeviceBlock& out) noexcept {
   LockGuard guard(lock_);
-  Counted& counted = counted_[device];
-  bool too_much = counted.bytes > reserved;
-  bool full = counted.count == kMostBlocks;  // two growths become one
-  if (counted.count == 0 || (!too_much && !full)) {
+  Counted* here = counted(device);
+  Growth* last = here != nullptr ? here->growths : nullptr;
+  if (last == nullptr || here->bytes <= reserved) {
     return false;
   }
-  out = std::move(counted.blocks[--counted.count]);
-  counted.bytes -= out.bytes;
+  here->growths = last->next;
+  out = std::move(last->block);
+  here->bytes -= out.bytes;
+  growths_.put(last);
   return true;
 }
 
 uint64_t GraphMemory::grew(int device, uint64_t reserved) noexcept {
   LockGuard guard(lock_);
-  Counted& counted = counted_[device];
-  uint64_t growth = reserved > counted.bytes ? reserved - counted.bytes : 0;
-  counted.bytes += growth;
+  Counted* here = counted(device);
+  uint64_t growth = here != nullptr && reserved > here->bytes ? reserved - here->bytes : 0;
+  if (growth != 0) {
+    here->bytes += growth;
+  }
   return growth;
 }
 
 void GraphMemory::push(int device, DeviceBlock&& block) noexcept {
   LockGuard guard(lock_);
-  Counted& counted = counted_[device];
-  if (counted.count < kMostBlocks) {
-    counted.blocks[counted.count++] = std::move(block);
+  Counted* here = counted(device);
+  Growth* growth = here != nullptr ? growths_.get() : nullptr;
+  if (growth != nullptr) {
+    growth->block = std::move(block);
+    growth->next = here->growths;
+    here->growths = growth;
   }
 }
 
 void Runtime::graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept {
-  size_t count = 0;
-  if (driver_.cuGraphGetNodes == nullptr || driver_.cuGraphMemAllocNodeGetParams == nullptr ||
-      driver_.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) {
-    return;
+  GraphFootprint footprint(driver_);
+  bool known = footprint.read(graph);
+  known = known && (footprint.empty() || graphs_.instantiated(exec, footprint));
+  if (!known && said_graph_.first()) {
+    say("what a graph allocates could not be read or remembered: its launches are neither limited nor in the log");
   }
-  size_t mapped_bytes = count * sizeof(CUgraphNode);
-  auto* nodes = static_cast<CUgraphNode*>(map_state(mapped_bytes));
-  GraphFootprint footprint;
-  if (nodes == nullptr || driver_.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) {
-    count = 0;
+}
+
+CUresult Runtime::end_graph(CUgraphExec exec, const DriverCall& call) noexcept {
+  GraphMemory::Exec ending;
+  uint64_t unused = 0;
+  bool known = graphs_.begin_end(exec, ending);
+  CUresult result = call(unused);
+  if (known) {
+    graphs_.finish_end(ending, result == CUDA_SUCCESS);
   }
-  for (size_t i = 0; i < count; ++i) {
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    driver_.cuGraphNodeGetType(nodes[i], &type);
-    CUDA_MEM_ALLOC_NODE_PARAMS made{};
-    CUdeviceptr freed = 0;
-    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && driver_.cuGraphMemAllocNodeGetParams(nodes[i], &made) == CUDA_SUCCESS &&
-        made.poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-      footprint.allocates(made.dptr, made.bytesize, made.poolProps.location.id);
-    } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE && driver_.cuGraphMemFreeNodeGetParams(nodes[i], &freed) == CUDA_SUCCESS) {
-      footprint.frees(freed);
-    }
-  }
-  if (nodes != nullptr) {
-    unmap_state(nodes, mapped_bytes);
-  }
-  if (footprint.any()) {
-    graphs_.instantiated(exec, footprint.most());
-  }
+  return result;
 }
 
 void Runtime::settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept {
@@ -204,6 +225,11 @@ void Runtime::settle_graph_memory(int ordinal, DeviceBlock& promised, const void
     graphs_.push(ordinal, std::move(promised));
     return;
   }
+  // What the driver has counts while one block takes the place of another.
+  GlobalDeviceBudget* budget = target->budget();
+  if (budget != nullptr) {
+    budget->hold(growth);
+  }
   if (promised.ptr != 0) {
     static_cast<void>(target->top().deallocate(promised, request));
   }
@@ -219,53 +245,56 @@ void Runtime::settle_graph_memory(int ordinal, DeviceBlock& promised, const void
       graphs_.push(ordinal, std::move(block));
     }
   }
+  if (budget != nullptr) {
+    budget->let_go(growth);
+  }
 }
 
-CUresult Runtime::launch_graph(CUgraphExec exec, const void* caller, std::string_view api, const DriverCall& call) noexcept {
-  uint32_t devices = 0;
-  uint64_t unused = 0;
-  if (!graphs_.find(exec, devices)) {
-    return call(unused);
+CUresult Runtime::promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& promise, const void* caller, std::string_view api) noexcept {
+  NativeDevice* target = device(promise.device);
+  cuuint64_t reserved = 0;
+  if (target == nullptr || target->budget() == nullptr || driver_.cuDeviceGetGraphMemAttribute == nullptr ||
+      driver_.cuDeviceGetGraphMemAttribute(promise.device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS) {
+    return CUDA_SUCCESS;
   }
   auto name = [this](uint64_t& made) noexcept {
     made = graphs_.name();
     return CUDA_SUCCESS;
   };
   DriverCall named(name);
-  DeviceBlock promised[kMaxDevices];
+  uint64_t missing = graphs_.missing(exec, promise, reserved);
+  AllocationRequest request{.bytes = missing, .caller = caller, .kind = Kind::graph, .api = api, .device = promise.device, .own = &named};
+  return missing != 0 ? target->top().allocate(request, promise.block).code : CUDA_SUCCESS;
+}
+
+CUresult Runtime::launch_graph(CUgraphExec exec, const void* caller, std::string_view api, const DriverCall& call) noexcept {
+  uint64_t unused = 0;
+  GraphMemory::Promise* promises = graphs_.promises(exec);
+  if (promises == nullptr) {
+    return call(unused);
+  }
   CUresult result = CUDA_SUCCESS;
-  for (int i = 0; i < static_cast<int>(kMaxDevices) && result == CUDA_SUCCESS; ++i) {
-    NativeDevice* target = has(devices, static_cast<size_t>(i)) ? device(i) : nullptr;
-    cuuint64_t reserved = 0;
-    if (target != nullptr && target->budget() != nullptr && driver_.cuDeviceGetGraphMemAttribute != nullptr) {
-      driver_.cuDeviceGetGraphMemAttribute(i, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved);
-      uint64_t missing = graphs_.missing(exec, i, reserved);
-      AllocationRequest request{.bytes = missing, .caller = caller, .kind = Kind::graph, .api = api, .device = i, .own = &named};
-      result = missing != 0 ? target->top().allocate(request, promised[i]).code : CUDA_SUCCESS;
-    }
+  for (GraphMemory::Promise* each = promises; each != nullptr && result == CUDA_SUCCESS; each = each->next) {
+    result = promise_graph_memory(exec, *each, caller, api);
   }
   if (result == CUDA_SUCCESS) {
     result = call(unused);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && relieve()) {
       result = call(unused);
     }
-    if (result == CUDA_SUCCESS) {
-      graphs_.launched(exec);
-    }
   }
   // Also after a failure: a launch that finds no memory was seen to keep what it found (README.md).
-  for (int i = 0; i < static_cast<int>(kMaxDevices); ++i) {
-    if (has(devices, static_cast<size_t>(i))) {
-      settle_graph_memory(i, promised[i], caller, api);
+  for (GraphMemory::Promise* each = promises; each != nullptr; each = each->next) {
+    if (result != CUDA_SUCCESS) {
+      graphs_.refused(exec, *each);
     }
+    settle_graph_memory(each->device, each->block, caller, api);
   }
+  graphs_.put(promises);
   return result;
 }
 
 void Runtime::graph_memory_trimmed(int ordinal, const void* caller, std::string_view api) noexcept {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= kMaxDevices) {
-    return;
-  }
   graphs_.trimmed(ordinal);
   DeviceBlock none;
   settle_graph_memory(ordinal, none, caller, api);

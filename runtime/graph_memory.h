@@ -1,7 +1,7 @@
 // What graphs that allocate take of a GPU. The driver reserves memory for them when they run, in steps of 32 MiB, may share
 // it between graphs that do not run together, and gives it back when it is told to trim; it tells how much that is
-// (tests/programs/surface.cpp). What a graph will need is known before: the most that its nodes hold at once. Thread-safe; holds no lock
-// while the driver is called.
+// (tests/programs/surface.cpp). What a graph will need is known before, from the addresses of its allocation nodes
+// (graph_footprint.h). Thread-safe; holds no lock while the driver is called.
 #pragma once
 
 #include <atomic>
@@ -9,45 +9,46 @@
 #include <cstdint>
 
 #include "runtime/base/lock.h"
-#include "runtime/base/options.h"
+#include "runtime/graph_footprint.h"
 #include "runtime/resource/address_table.h"
+#include "runtime/resource/slab.h"
 
 namespace xlog {
 
-struct GraphNeed {
-  uint64_t bytes[kMaxDevices] = {};
-};
-
-// The nodes of a graph in the order in which they were made, which is one in which they may run.
-class GraphFootprint {
- public:
-  void allocates(CUdeviceptr ptr, size_t bytes, int device) noexcept;
-  void frees(CUdeviceptr ptr) noexcept;
-  [[nodiscard]] const GraphNeed& most() const noexcept { return most_; }
-  [[nodiscard]] bool any() const noexcept { return any_; }
-  ~GraphFootprint() { live_.release(); }
-
- private:
-  struct Node {
-    uint64_t ptr = 0;
-    uint64_t bytes = 0;
-    int device = 0;
-  };
-  GraphNeed now_;
-  GraphNeed most_;
-  bool any_ = false;
-  AddressTable<Node> live_;
-};
-
 class GraphMemory {
  public:
-  void instantiated(CUgraphExec exec, const GraphNeed& need) noexcept;
-  void destroyed(CUgraphExec exec) noexcept;
-  // What a launch takes above what is reserved now; `devices`: a bit for each that it allocates on. False for a graph that
-  // allocates nothing.
-  bool find(CUgraphExec exec, uint32_t& devices) noexcept;
-  uint64_t missing(CUgraphExec exec, int device, uint64_t reserved) noexcept;
-  void launched(CUgraphExec exec) noexcept;
+  // What one exec graph needs of one GPU.
+  struct Part {
+    Part* next;
+    int device;
+    uint64_t bytes;
+    bool resident;  // its memory is part of what is reserved there
+  };
+  struct Exec {
+    uint64_t ptr = 0;  // handle
+    Part* parts = nullptr;
+  };
+  // What a launch was promised on one GPU.
+  struct Promise {
+    Promise* next;
+    int device;
+    bool made_resident;
+    DeviceBlock block;
+  };
+
+  // False: there is no host memory to remember what it needs.
+  bool instantiated(CUgraphExec exec, GraphFootprint& footprint) noexcept;
+  // Around the call that destroys it, since the handle may be given out again at once. False: it allocates nothing.
+  bool begin_end(CUgraphExec exec, Exec& out) noexcept;
+  void finish_end(const Exec& ending, bool destroyed) noexcept;
+
+  // One promise for each GPU on which the graph allocates; nullptr for a graph that allocates nothing.
+  Promise* promises(CUgraphExec exec) noexcept;
+  void put(Promise* list) noexcept { promises_.put_list(list); }
+  // What a launch takes above what is reserved now. The graph counts as resident from here on, so that what is idle is
+  // promised once; refused() takes that back.
+  uint64_t missing(CUgraphExec exec, Promise& promise, uint64_t reserved) noexcept;
+  void refused(CUgraphExec exec, const Promise& promise) noexcept;
   void trimmed(int device) noexcept;
 
   // What stands for the reserved bytes in the log and the budget: blocks, one for each growth. pop() gives those to be
@@ -59,26 +60,32 @@ class GraphMemory {
   uint64_t name() noexcept { return kNames | names_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  struct Exec {
-    uint64_t ptr = 0;
-    GraphNeed need;
-    uint32_t devices = 0;
-    uint32_t resident = 0;  // those on which its memory is part of what is reserved
-  };
-  static constexpr size_t kMostBlocks = 64;
   static constexpr uint64_t kNames = uint64_t{1} << 63;
-  void leave(Exec& exec, uint32_t devices) noexcept;
+  struct Growth {
+    Growth* next;
+    DeviceBlock block;
+  };
+  struct Counted {
+    Counted* next;
+    int device;
+    uint64_t resident;  // of graphs that were launched
+    uint64_t bytes;     // in blocks, or about to be
+    Growth* growths;
+  };
+  Counted* counted(int device) noexcept;
+  void leave(Part* part) noexcept;
+  void drop(Exec& exec) noexcept;
+  Part* part_of(CUgraphExec exec, int device) noexcept;
 
   Lock lock_;
   std::atomic<uint32_t> known_;  // most programs have none
   std::atomic<uint64_t> names_;
   AddressTable<Exec> execs_;
-  struct Counted {
-    uint64_t resident;  // of graphs that were launched
-    uint64_t bytes;     // in blocks, or about to be
-    size_t count;
-    DeviceBlock blocks[kMostBlocks];
-  } counted_[kMaxDevices];
+  Counted* devices_;
+  Slab<Part> parts_;
+  Slab<Counted> counteds_;
+  Slab<Growth> growths_;
+  Slab<Promise> promises_;
 };
 
 }  // namespace xlog

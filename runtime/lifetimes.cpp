@@ -46,18 +46,29 @@ void Runtime::begin_exit() noexcept {
   recorder_.begin_exit();
 }
 
-void Runtime::stream_destroyed(CUstream stream) noexcept {
-  each_device([stream](NativeDevice& device) { device.native().stream_destroyed(stream); });
-}
-
 void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept {
   bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   devices_.pool_created(pool, on_device ? properties->location.id : -1);
 }
 
-void Runtime::pool_destroyed(CUmemoryPool pool) noexcept {
-  devices_.pool_destroyed(pool);
-  each_device([pool](NativeDevice& device) { device.native().pool_destroyed(pool); });
+// Its handle is forgotten before the call, since the driver may give it out again at once.
+Runtime::EndingPool Runtime::begin_pool_end(CUmemoryPool pool) noexcept {
+  EndingPool ending{.device = nullptr, .number = 0, .ordinal = devices_.pool_ends(pool)};
+  ending.device = ending.ordinal >= 0 ? device(ending.ordinal) : nullptr;
+  if (ending.device != nullptr) {
+    ending.number = ending.device->native().begin_pool_end(pool);
+  }
+  return ending;
+}
+
+void Runtime::finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool destroyed) noexcept {
+  if (!destroyed && ending.ordinal != Devices::kUnknown) {
+    devices_.pool_created(pool, ending.ordinal);
+  }
+  if (ending.device != nullptr) {
+    ending.device->native().finish_pool_end(ending.number, pool, destroyed);
+    ending.device->settle();
+  }
 }
 
 void Runtime::forget_context(CUcontext context) noexcept {
@@ -66,7 +77,7 @@ void Runtime::forget_context(CUcontext context) noexcept {
   contexts_.ended(context);
   each_source([context](PlainSource& source) { source.context_ended(context); });
   each_guard([context](GuardResource& guard) { guard.finish_context_end(context); });
-  each_device([context](NativeDevice& device) { device.native().context_destroyed(context); });
+  each_device([context](NativeDevice& device) { device.native().finish_context_end(context, true); });
 }
 
 template <class Match>
@@ -128,6 +139,7 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
     : runtime_(runtime), context_(context), leaving_(runtime, action::context_destroyed, api) {
   if (context != nullptr) {
     runtime.begin_guard_end(context, alive, api);
+    runtime.each_device([=](NativeDevice& device) { device.native().begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
     runtime.each_guard([=](GuardResource& guard) { guard.suspend_context(context); });
     runtime.each_source([=](PlainSource& source) { source.begin_context_end(context); });
@@ -144,12 +156,18 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
   } else {
     runtime_.each_source([this](PlainSource& source) { source.context_stays(context_); });
     runtime_.each_guard([this](GuardResource& guard) { guard.context_stays(context_); });
+    runtime_.each_device([this](NativeDevice& device) { device.native().finish_context_end(context_, false); });
   }
 }
 
 CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept {
   PhysicalMemory::Unmapped range;
   physical_.unmap(address, bytes, range);
+  for (const auto& each : range) {
+    if (each.last) {
+      begin_handle_end(each.handle);
+    }
+  }
   uint64_t unused = address;
   CUresult result = CUDA_SUCCESS;
   if (range.ended() == 0) {
@@ -173,6 +191,11 @@ CUresult Runtime::unmap(CUdeviceptr address, size_t bytes, FreeRequest& request,
         true);
     result = call(unused);
     ending.finish(result);
+  }
+  for (const auto& each : range) {
+    if (each.last) {
+      finish_handle_end(each.handle, result);
+    }
   }
   if (result != CUDA_SUCCESS) {
     physical_.unmap_failed(range);

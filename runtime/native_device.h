@@ -20,19 +20,21 @@ class NativeDevice {
   NativeDevice(const DriverApi& driver, const Options& options, Recorder& recorder, CaptureGate& gate, int ordinal,
                const DeviceFacts& facts, Maker maker, const DeviceStack::GuardParts* guard) noexcept
       : facts_(facts),
-        native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count),
+        native_(driver, ordinal, facts.limit != UINT64_MAX, options.budget_count, &gate),
         sink_(recorder),
         stack_(native_, options, sink_, ledger_, facts.limit, guard) {
     if (ordinal >= 0 && facts.limit != UINT64_MAX) {
       ledger_.add(options.budget_context.on(facts.total_bytes));
     }
+    PlainSettings settings = plain_settings(options, facts);
+    settings.ledger = &ledger_;
     if (maker == Maker::pool) {
-      native_.set_source(pool_.emplace(driver, ordinal, gate, plain_settings(options, facts)), maker);
+      native_.set_source(pool_.emplace(driver, ordinal, gate, settings), maker);
     } else if (maker == Maker::cache) {
-      native_.set_source(cache_.emplace(driver, gate, plain_settings(options, facts)), maker);
+      native_.set_source(cache_.emplace(driver, gate, settings), maker);
     }
     if (guard != nullptr && options.guard.fence.one_in != 0) {
-      native_.set_fence(fence_.emplace(driver, ordinal, gate, plain_settings(options, facts), options.guard.fence.before));
+      native_.set_fence(fence_.emplace(driver, ordinal, gate, settings, options.guard.fence.before));
     }
   }
   NativeDevice(const NativeDevice&) = delete;
@@ -68,6 +70,13 @@ class NativeDevice {
   void settle() noexcept {
     if (budget() != nullptr) {
       static_cast<void>(budget()->settle({}));
+    }
+  }
+  // The same, and what pools have reserved is read: what is told of the limit is exact then.
+  void measure() noexcept {
+    settle();
+    if (budget() != nullptr) {
+      budget()->measure();
     }
   }
 

@@ -9,6 +9,7 @@
 #include "runtime/base/command_line.h"
 #include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
+#include "runtime/base/start_environment.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/event.h"
 #include "runtime/record/json_text.h"
@@ -44,7 +45,7 @@ void put_variables(TextSink& out, std::span<const std::string_view> names) noexc
   out.put('{');
   bool first = true;
   for (std::string_view name : names) {
-    const char* value = secure_getenv(name.data());
+    const char* value = name.starts_with("XLOG_") ? start_environment.value(name.data()) : secure_getenv(name.data());
     if (value != nullptr) {
       out.put(first ? "" : ", ");
       put_json_string(out, name);
@@ -118,7 +119,7 @@ void put_run_info(TextSink& out, const DriverApi& driver, const Options& options
   if (driver.cuDeviceGetCount == nullptr || driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) {
     count = 0;
   }
-  for (int i = 0; i < count && static_cast<size_t>(i) < kMaxDevices; ++i) {
+  for (int i = 0; i < count; ++i) {
     DeviceFacts facts;
     if (read_device_facts(driver, options, i, facts)) {
       out.put(i == 0 ? "" : ",\n  ").put("{\"ordinal\": ").decimal(static_cast<uint64_t>(i)).put(", \"uuid\": ");

@@ -10,6 +10,7 @@
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
+#include "runtime/base/start_environment.h"
 #include "runtime/base/thread.h"
 #include "runtime/run_info.h"
 
@@ -19,9 +20,33 @@ namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
 
-const char* lookup_variable(const char* name) noexcept { return secure_getenv(name); }
+const char* lookup_variable(const char* name) noexcept { return start_environment.value(name); }
 
 void complain(std::string_view line, bool) noexcept { say(line); }
+
+// A variable that was meant to be a limit, and is none, must not be passed over in silence.
+bool check_names() noexcept {
+  bool good = !start_environment.overflowed();
+  if (!good) {
+    say("the environment has more XLOG_ variables than can be kept; no GPU work is started");
+  }
+  start_environment.each_name([&good](std::string_view name) {
+    std::string_view nearest;
+    NameKind kind = kind_of_name(name, nearest);
+    if (kind != NameKind::unknown && kind != NameKind::like_limit) {
+      return;
+    }
+    Text<400> line;
+    line.put(name.substr(0, 100)).put(" is not an option of this library");
+    if (!nearest.empty()) {
+      line.put("; did you mean ").put(nearest).put("?");
+    }
+    line.put(kind == NameKind::like_limit ? "; no GPU work is started" : "");
+    say(line.view());
+    good = good && kind != NameKind::like_limit;
+  });
+  return good;
+}
 
 void say_options() noexcept {
   Text<1000> line;
@@ -61,7 +86,8 @@ bool Runtime::prepare(const DriverApi& driver, FindPython find_python, ListGpuPr
     phase = phase_.load(std::memory_order_relaxed);
     if (phase == Phase::fresh) {
       driver_ = driver;
-      phase = parse_options(lookup_variable, complain, options_) ? Phase::ready : Phase::refused;
+      bool named_well = check_names();
+      phase = parse_options(lookup_variable, complain, options_) && named_well ? Phase::ready : Phase::refused;
       engaged_ = phase == Phase::ready && options_.any();
       if (getcwd(folder_text_, sizeof folder_text_) == nullptr) {
         folder_text_[0] = '\0';
@@ -97,6 +123,40 @@ bool Runtime::begin() noexcept {
   return true;
 }
 
+// One list of keys may serve the processes of a machine of which each sees some GPUs: then a key may name a hidden one, as
+// long as no GPU is left without a limit.
+bool Runtime::check_budget_keys() noexcept {
+  BudgetMatches matches;
+  bool all_limited = true;
+  int count = options_.budget.count != 0 ? devices_.count(driver_) : 0;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    DeviceFacts facts;
+    if (read_device_facts(driver_, options_, ordinal, facts)) {
+      options_.budget.match(static_cast<uint32_t>(ordinal), facts.uuid, matches);
+    }
+    all_limited = all_limited && facts.limit != UINT64_MAX;
+  }
+  const char* visible = secure_getenv("CUDA_VISIBLE_DEVICES");
+  bool some_hidden = visible != nullptr && *visible != '\0';
+  const BudgetPart* part = options_.budget.unmatched(matches);
+  if (part == nullptr || (some_hidden && all_limited)) {
+    return true;
+  }
+  phase_.store(Phase::refused, std::memory_order_release);
+  if (said_keys_.first()) {
+    Text<400> line;
+    line.put("XLOG_BUDGET: ");
+    if (part->key == BudgetPart::Key::ordinal) {
+      line.put("there is no GPU ").decimal(part->ordinal);
+    } else {
+      line.put("no GPU's UUID begins with ").put(part->uuid);
+    }
+    line.put(" among the ").decimal(static_cast<uint64_t>(count)).put(" that this process sees; no GPU work is started");
+    say(line.view());
+  }
+  return false;
+}
+
 NativeDevice* Runtime::device(int ordinal) noexcept {
   DeviceSlots::Slot* slot = devices_in_use_.at(ordinal);
   NativeDevice* found = slot != nullptr ? slot->built.load(std::memory_order_acquire) : nullptr;
@@ -130,17 +190,6 @@ bool Runtime::is_capturing(const StreamArg& stream) noexcept {
   return call != nullptr && (call(stream.handle, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-// Handles are recycled and 0x2 is another stream in each thread: the driver's own number is neither.
-void Runtime::identify_stream(const StreamArg& stream, uint64_t& id) noexcept {
-  CUstream handle = stream.is_per_thread() ? CU_STREAM_PER_THREAD : stream.is_legacy() ? CU_STREAM_LEGACY : stream.handle;
-  unsigned long long number = 0;
-  if (driver_.cuStreamGetId != nullptr && driver_.cuStreamGetId(handle, &number) == CUDA_SUCCESS) {
-    id = number;
-    return;
-  }
-  id = reinterpret_cast<uint64_t>(handle) ^ (stream.is_per_thread() ? uint64_t{thread_id()} << 32 : 0);
-}
-
 // Finds the device to charge, and what the stack below needs to know. False: leave the call to the driver.
 bool Runtime::locate(AllocationRequest& request) noexcept {
   switch (request.kind) {
@@ -154,8 +203,10 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       if (request.bytes == 0 || is_capturing(request.stream_arg)) {
         return false;  // a graph's memory, or no memory
       }
-      request.device =
-          request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : devices_.of_stream(driver_, request.stream_arg);
+      request.device = request.kind == Kind::pool ? devices_.of_pool(driver_, request.pool) : Devices::kUnknown;
+      if (request.device == Devices::kUnknown) {  // a pool that was made out of our sight is charged where it is used
+        request.device = devices_.of_stream(driver_, request.stream_arg);
+      }
       driver_.cuCtxGetCurrent(&request.context);
       break;
     default:
@@ -166,9 +217,6 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       target != nullptr && request.kind == Kind::async && (target->budget() != nullptr || options_.backend == Backend::direct);
   if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
     driver_.cuDeviceGetMemPool(&request.pool, request.device);
-  }
-  if (target != nullptr && target->budget() != nullptr) {
-    identify_stream(request.stream_arg, request.stream_number);
   }
   if (options_.backend == Backend::direct && request.kind == Kind::async) {
     CUmemoryPool standard = nullptr;
@@ -235,6 +283,7 @@ CUresult Runtime::allocate(AllocationRequest& request, CUdeviceptr* dptr) noexce
   }
   DeviceBlock block;
   block.ptr = *dptr;
+  make_room(*target, request);
   Status status = target->top().allocate(request, block);
   *dptr = block.ptr;
   uint64_t bytes = block.bytes;
@@ -325,9 +374,6 @@ CUresult Runtime::free(CUdeviceptr ptr, FreeRequest& request) noexcept {
   if (owner == nullptr) {
     return forward(ptr, request);
   }
-  if (request.ordered && owner->budget() != nullptr) {
-    identify_stream(request.stream_arg, request.stream_number);
-  }
   Status status = owner->top().deallocate(block, request);
   if (!status.ok()) {
     keep(std::move(block));
@@ -345,7 +391,8 @@ CUresult Runtime::memory_info(size_t* free, size_t* total) noexcept {
   if (target == nullptr || (target->budget() == nullptr && target->source() == nullptr && target->guard() == nullptr)) {
     return driver_.cuMemGetInfo_v2(free, total);
   }
-  target->settle();
+  let_go_of_exports();
+  target->measure();
   CUresult result = driver_.cuMemGetInfo_v2(&real_free, &real_total);
   if (result != CUDA_SUCCESS) {
     return result;
@@ -370,7 +417,8 @@ void Runtime::limit_here(uint64_t& limit, uint64_t& remaining) noexcept {
   NativeDevice* target = device(devices_.of_current(driver_));
   BudgetSnapshot budget;
   if (target != nullptr && target->budget() != nullptr) {
-    target->settle();
+    let_go_of_exports();
+    target->measure();
     target->top().budget_snapshot(budget);
     limit = budget.limit;
     remaining = budget.remaining();

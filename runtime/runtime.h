@@ -16,6 +16,7 @@
 #include "runtime/device_slots.h"
 #include "runtime/devices.h"
 #include "runtime/driver_use.h"
+#include "runtime/exported_memory.h"
 #include "runtime/graph_memory.h"
 #include "runtime/guard/finding.h"
 #include "runtime/guard/launches.h"
@@ -42,6 +43,8 @@ class Runtime {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   // After the driver was initialised: what must not be done inside an allocation is done now. True the first time.
   bool begin() noexcept;
+  // Then: false when a part of the budget names no GPU, so that it would limit nothing; the stack refuses from then on.
+  bool check_budget_keys() noexcept;
 
   CUresult allocate(AllocationRequest& request, CUdeviceptr* dptr) noexcept;
   CUresult free(CUdeviceptr ptr, FreeRequest& request) noexcept;
@@ -58,11 +61,20 @@ class Runtime {
   // Memory whose maker may hand out what it handed out before, each time to be given back: only the first is a block.
   CUresult open_import(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
   CUresult close_import(uint64_t made, FreeRequest& request, const DriverCall& call) noexcept;
+  // Host memory that was registered only to ask whether it can be.
+  void unregister(void* address) noexcept {
+    if (driver_.cuMemHostUnregister != nullptr) {
+      driver_.cuMemHostUnregister(address);
+    }
+  }
   int current_device() noexcept { return devices_.of_current(driver_); }
   size_t range_of(CUdeviceptr ptr) noexcept;
 
   // Physical memory (physical_memory.h).
   CUresult create_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made) noexcept;
+  CUresult import_physical(AllocationRequest& request, const DriverCall& call, uint64_t& made, const void* shared,
+                           CUmemAllocationHandleType type) noexcept;
+  void exported(uint64_t handle, const void* shared, CUmemAllocationHandleType type) noexcept;
   CUresult release_physical(uint64_t handle, FreeRequest& request, const DriverCall& call) noexcept;
   CUresult unmap(CUdeviceptr address, size_t bytes, FreeRequest& request, const DriverCall& call) noexcept;
   void mapped(CUdeviceptr address, size_t bytes, uint64_t handle, const void* caller) noexcept;
@@ -74,7 +86,7 @@ class Runtime {
 
   // Memory that graphs allocate (graph_memory.h).
   void graph_instantiated(CUgraphExec exec, CUgraph graph) noexcept;
-  void graph_exec_destroyed(CUgraphExec exec) noexcept { graphs_.destroyed(exec); }
+  CUresult end_graph(CUgraphExec exec, const DriverCall& call) noexcept;
   CUresult launch_graph(CUgraphExec exec, const void* caller, std::string_view api, const DriverCall& call) noexcept;
   void graph_memory_trimmed(int ordinal, const void* caller, std::string_view api) noexcept;
 
@@ -220,7 +232,6 @@ class Runtime {
   CUresult destroy_green(CUgreenCtx green, std::string_view api, const DriverCall& call) noexcept;
   // The first cuCtxCreate made a context.
   void first_context_made() noexcept { first_contexts_.store(true, std::memory_order_relaxed); }
-  void stream_destroyed(CUstream stream) noexcept;
   template <class Call>
   CUresult destroy_stream(CUstream stream, Call call) noexcept {
     CUcontext context = gate_.is_capturing() ? context_of({.handle = stream}) : nullptr;
@@ -228,13 +239,18 @@ class Runtime {
     CUresult result = call();
     if (result != CUDA_SUCCESS) {
       gate_.restore(stream, context, captures);
-    } else {
-      stream_destroyed(stream);
     }
     return result;
   }
   void pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) noexcept;
-  void pool_destroyed(CUmemoryPool pool) noexcept;
+  // A pool is destroyed. `call` is the driver's own.
+  template <class Call>
+  CUresult end_pool(CUmemoryPool pool, Call call) noexcept {
+    EndingPool ending = begin_pool_end(pool);
+    CUresult result = call();
+    finish_pool_end(pool, ending, result == CUDA_SUCCESS);
+    return result;
+  }
 
   void begin_exit() noexcept;
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
@@ -256,8 +272,14 @@ class Runtime {
   void switch_log() noexcept;
   bool take_up(DeviceBlock& block) noexcept;
   void keep(DeviceBlock&& block) noexcept;
+  // Around the call that ends a handle of physical memory: what was exported may live on.
+  void begin_handle_end(uint64_t handle) noexcept;
+  void finish_handle_end(uint64_t handle, CUresult result) noexcept;
+  void let_go_of_exports() noexcept;
+  void make_room(NativeDevice& target, const AllocationRequest& request) noexcept;
   void record_mapping(std::string_view action, CUdeviceptr address, size_t bytes, uint64_t handle, std::string_view api,
                       const void* caller) noexcept;
+  CUresult promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& promise, const void* caller, std::string_view api) noexcept;
   void settle_graph_memory(int ordinal, DeviceBlock& promised, const void* caller, std::string_view api) noexcept;
   // After each request: `bytes` as given.
   void note_outcome(NativeDevice& target, const AllocationRequest& request, const Status& status, uint64_t bytes) noexcept;
@@ -367,7 +389,6 @@ class Runtime {
   bool relieve() noexcept;
   CUcontext context_of(const StreamArg& stream) noexcept;
   bool is_capturing(const StreamArg& stream) noexcept;
-  void identify_stream(const StreamArg& stream, uint64_t& id) noexcept;
   CUresult forward(const AllocationRequest& request, CUdeviceptr* dptr) noexcept;
   CUresult forward(CUdeviceptr ptr, const FreeRequest& request) noexcept;
   // A pointer that is no block: `asked` is what the driver is asked about.
@@ -375,6 +396,13 @@ class Runtime {
   void allocate_unplaced(const AllocationRequest& request, CUresult result, uint64_t elapsed_ns) noexcept;
   void ended_unseen(DeviceBlock& block) noexcept;
   void forget_context(CUcontext context) noexcept;
+  struct EndingPool {
+    NativeDevice* device;
+    uint64_t number;  // in its books
+    int ordinal;
+  };
+  EndingPool begin_pool_end(CUmemoryPool pool) noexcept;
+  void finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool destroyed) noexcept;
   void begin_guard_end(CUcontext context, bool alive, std::string_view api) noexcept;
   static void write_run_info(TextSink& out, const void* runtime) noexcept;
 
@@ -395,6 +423,7 @@ class Runtime {
   RefusalReporter refusals_;
   ListGpuProcesses list_processes_;
   PhysicalMemory physical_;
+  ExportedMemory exports_;
   GraphMemory graphs_;
   UnhookedNames unhooked_;
   Contexts contexts_;
@@ -407,6 +436,8 @@ class Runtime {
   std::atomic<bool> exiting_;  // no call of ours that the program did not make
   Once said_not_supported_;
   Once said_fault_;
+  Once said_keys_;
+  Once said_graph_;
   char folder_text_[1024];
   char program_[64];
 };

@@ -31,6 +31,9 @@ XLOG_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams_ptsz, decltype(&::cuGraphIns
 #define XLOG_GRAPH_UPLOAD(name)                                                                                      \
   XLOG_EXPORT CUresult name(CUgraphExec exec, CUstream stream) {                                                     \
     Entry entry(Row::name);                                                                                          \
+    if (entry.refused()) {                                                                                           \
+      return CUDA_ERROR_INVALID_VALUE;                                                                               \
+    }                                                                                                                \
     auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphUpload)>(exec, stream); };         \
     uint64_t unused = 0;                                                                                             \
     return entry.serves() ? entry.runtime().launch_graph(exec, XLOG_CALLER, #name, DriverCall(call)) : call(unused); \
@@ -41,6 +44,9 @@ XLOG_GRAPH_UPLOAD(cuGraphUpload_ptsz)
 #define XLOG_GRAPH_LAUNCH(name, per_thread)                                                                                        \
   XLOG_EXPORT CUresult name(CUgraphExec exec, CUstream stream) {                                                                   \
     Entry entry(Row::name);                                                                                                        \
+    if (entry.refused()) {                                                                                                         \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                             \
+    }                                                                                                                              \
     const void* caller = XLOG_CALLER;                                                                                              \
     auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphLaunch)>(exec, stream); };                       \
     uint64_t unused = 0;                                                                                                           \
@@ -55,10 +61,9 @@ XLOG_GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)
 
 XLOG_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   Entry entry(Row::cuGraphExecDestroy);
-  if (entry.serves()) {  // before: the handle may be given out again at once
-    entry.runtime().graph_exec_destroyed(exec);
-  }
-  return entry.forward<decltype(&::cuGraphExecDestroy)>(exec);
+  auto call = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuGraphExecDestroy)>(exec); };
+  uint64_t unused = 0;
+  return entry.serves() ? entry.runtime().end_graph(exec, DriverCall(call)) : call(unused);
 }
 
 XLOG_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {

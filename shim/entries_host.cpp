@@ -10,15 +10,20 @@ using xlog::Row;
 
 namespace {
 
-template <class Call>
-CUresult allocate(Entry& entry, void** out, size_t bytes, const void* caller, std::string_view api, Call call) noexcept {
+// `ask(out, bytes)` is the driver's call.
+template <class Ask>
+CUresult allocate(Entry& entry, void** out, size_t bytes, const void* caller, std::string_view api, Ask ask) noexcept {
+  auto call = [&]() noexcept { return ask(out, bytes); };
   if (entry.refused()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!entry.serves() || out == nullptr || bytes == 0) {
     return call();
   }
-  AllocationRequest request{.bytes = bytes, .caller = caller, .kind = Kind::host, .api = api};
+  void* none = nullptr;
+  auto judge = [&](uint64_t&) noexcept { return ask(&none, xlog::kNeverServed); };
+  DriverCall judging(judge);
+  AllocationRequest request{.bytes = bytes, .caller = caller, .kind = Kind::host, .api = api, .never = &judging};
   bool asked = false;
   auto own = [&](uint64_t& made) noexcept {
     asked = true;
@@ -38,34 +43,43 @@ extern "C" {
 
 XLOG_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t bytes) {
   Entry entry(Row::cuMemAllocHost_v2);
-  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemAllocHost_v2)>(out, bytes); };
-  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemAllocHost_v2", call);
+  auto ask = [&](void** at, size_t much) noexcept { return entry.forward<decltype(&::cuMemAllocHost_v2)>(at, much); };
+  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemAllocHost_v2", ask);
 }
 
 XLOG_EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
   Entry entry(Row::cuMemHostAlloc);
-  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemHostAlloc)>(out, bytes, flags); };
-  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemHostAlloc", call);
+  auto ask = [&](void** at, size_t much) noexcept { return entry.forward<decltype(&::cuMemHostAlloc)>(at, much, flags); };
+  return allocate(entry, out, bytes, XLOG_CALLER, "cuMemHostAlloc", ask);
 }
 
-// The program's own memory, pinned from now on.
-#define XLOG_HOST_REGISTER(name)                                                                                    \
-  XLOG_EXPORT CUresult name(void* address, size_t bytes, unsigned flags) {                                          \
-    Entry entry(Row::name);                                                                                         \
-    auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemHostRegister_v2)>(address, bytes, flags); }; \
-    if (entry.refused()) {                                                                                          \
-      return CUDA_ERROR_INVALID_VALUE;                                                                              \
-    }                                                                                                               \
-    if (!entry.serves() || address == nullptr || bytes == 0) {                                                      \
-      return call();                                                                                                \
-    }                                                                                                               \
-    AllocationRequest request{.bytes = bytes, .caller = XLOG_CALLER, .kind = Kind::host, .api = #name};             \
-    auto own = [&](uint64_t& made) noexcept {                                                                       \
-      made = reinterpret_cast<uint64_t>(address);                                                                   \
-      return call();                                                                                                \
-    };                                                                                                              \
-    uint64_t made = 0;                                                                                              \
-    return entry.runtime().account(request, DriverCall(own), made);                                                 \
+// The program's own memory, pinned from now on. Whether a part of it is registered already, only the driver knows, and only
+// of the whole range: where the limit refuses, the call is made and taken back.
+#define XLOG_HOST_REGISTER(name)                                                                                           \
+  XLOG_EXPORT CUresult name(void* address, size_t bytes, unsigned flags) {                                                 \
+    Entry entry(Row::name);                                                                                                \
+    auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemHostRegister_v2)>(address, bytes, flags); };        \
+    if (entry.refused()) {                                                                                                 \
+      return CUDA_ERROR_INVALID_VALUE;                                                                                     \
+    }                                                                                                                      \
+    if (!entry.serves() || address == nullptr || bytes == 0) {                                                             \
+      return call();                                                                                                       \
+    }                                                                                                                      \
+    auto judge = [&](uint64_t&) noexcept {                                                                                 \
+      CUresult result = call();                                                                                            \
+      if (result == CUDA_SUCCESS) {                                                                                        \
+        entry.runtime().unregister(address);                                                                               \
+      }                                                                                                                    \
+      return result;                                                                                                       \
+    };                                                                                                                     \
+    DriverCall judging(judge);                                                                                             \
+    AllocationRequest request{.bytes = bytes, .caller = XLOG_CALLER, .kind = Kind::host, .api = #name, .never = &judging}; \
+    auto own = [&](uint64_t& made) noexcept {                                                                              \
+      made = reinterpret_cast<uint64_t>(address);                                                                          \
+      return call();                                                                                                       \
+    };                                                                                                                     \
+    uint64_t made = 0;                                                                                                     \
+    return entry.runtime().account(request, DriverCall(own), made);                                                        \
   }
 XLOG_HOST_REGISTER(cuMemHostRegister)
 XLOG_HOST_REGISTER(cuMemHostRegister_v2)

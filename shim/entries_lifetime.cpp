@@ -14,6 +14,9 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
   }
   CUresult result = entry.forward<decltype(&::cuInit)>(flags);
   if (result == CUDA_SUCCESS && entry.serves()) {
+    if (!entry.runtime().check_budget_keys()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     if (entry.runtime().begin()) {
       xlog::check_routes();
       xlog::check_at_exit(entry.runtime());
@@ -109,11 +112,8 @@ XLOG_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* p
 
 XLOG_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   Entry entry(Row::cuMemPoolDestroy);
-  CUresult result = entry.forward<decltype(&::cuMemPoolDestroy)>(pool);
-  if (result == CUDA_SUCCESS && entry.serves()) {
-    entry.runtime().pool_destroyed(pool);
-  }
-  return result;
+  auto call = [&]() noexcept { return entry.forward<decltype(&::cuMemPoolDestroy)>(pool); };
+  return entry.serves() ? entry.runtime().end_pool(pool, call) : call();
 }
 
 }  // extern "C"

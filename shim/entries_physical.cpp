@@ -10,7 +10,7 @@ using xlog::Row;
 
 namespace {
 
-// What every driver seen so far asks of a size; another granularity is the driver's to judge.
+// What every driver seen so far asks of a size.
 constexpr size_t kGranule = 2 << 20;
 
 bool is_on_device(const CUmemAllocationProp* prop) noexcept {
@@ -31,14 +31,12 @@ XLOG_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t si
   if (!entry.serves() || handle == nullptr || size == 0 || !is_on_device(prop)) {
     return call();
   }
-  // The driver judges what it may refuse for another reason than memory before a limit does.
-  bool plausible = flags == 0 && size % kGranule == 0;
-  AllocationRequest request{.bytes = size,
-                            .caller = XLOG_CALLER,
-                            .kind = Kind::vmm,
-                            .api = "cuMemCreate",
-                            .device = prop->location.id,
-                            .in_use_already = !plausible};
+  CUmemGenericAllocationHandle none = 0;
+  size_t never = xlog::kNeverServed + size % kGranule;  // a size that is no multiple stays one
+  auto judge = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuMemCreate)>(&none, never, prop, flags); };
+  DriverCall judging(judge);
+  AllocationRequest request{
+      .bytes = size, .caller = XLOG_CALLER, .kind = Kind::vmm, .api = "cuMemCreate", .device = prop->location.id, .never = &judging};
   auto own = xlog::making(handle, call);
   uint64_t made = 0;
   return entry.runtime().create_physical(request, DriverCall(own), made);
@@ -65,7 +63,17 @@ XLOG_EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle
   AllocationRequest request{.caller = XLOG_CALLER, .kind = Kind::import, .api = "cuMemImportFromShareableHandle"};
   auto own = xlog::making(handle, call);
   uint64_t made = 0;
-  return entry.runtime().create_physical(request, DriverCall(own), made);
+  return entry.runtime().import_physical(request, DriverCall(own), made, os_handle, type);
+}
+
+XLOG_EXPORT CUresult cuMemExportToShareableHandle(void* shared, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+                                                  unsigned long long flags) {
+  Entry entry(Row::cuMemExportToShareableHandle);
+  CUresult result = entry.forward<decltype(&::cuMemExportToShareableHandle)>(shared, handle, type, flags);
+  if (result == CUDA_SUCCESS && entry.serves()) {
+    entry.runtime().exported(handle, shared, type);
+  }
+  return result;
 }
 
 XLOG_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
@@ -104,8 +112,15 @@ XLOG_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytes, unsigned
   if (!entry.serves() || dptr == nullptr || bytes == 0 || !plausible) {
     return call();
   }
-  AllocationRequest request{
-      .bytes = bytes, .caller = XLOG_CALLER, .kind = Kind::managed, .api = "cuMemAllocManaged", .device = entry.runtime().current_device()};
+  CUdeviceptr none = 0;
+  auto judge = [&](uint64_t&) noexcept { return entry.forward<decltype(&::cuMemAllocManaged)>(&none, xlog::kNeverServed, flags); };
+  DriverCall judging(judge);
+  AllocationRequest request{.bytes = bytes,
+                            .caller = XLOG_CALLER,
+                            .kind = Kind::managed,
+                            .api = "cuMemAllocManaged",
+                            .device = entry.runtime().current_device(),
+                            .never = &judging};
   bool asked = false;
   auto own = [&](uint64_t& made) noexcept {
     asked = true;

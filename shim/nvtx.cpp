@@ -4,6 +4,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <stdlib.h>
 
+#include "runtime/base/start_environment.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread_tags.h"
 #include "shim/elf_symbols.h"
@@ -234,7 +235,7 @@ bool are_preloaded() noexcept {
 // Whether NVTX is to hand its calls over; 0 leaves it as it is without an injection.
 extern "C" XLOG_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table) {
   xlog::ReentryGuard guard;
-  const char* log = secure_getenv("XLOG_LOG");
+  const char* log = xlog::start_environment.value("XLOG_LOG");
   if (log == nullptr || *log == '\0' || get_table == nullptr || !xlog::are_preloaded()) {
     return 0;
   }

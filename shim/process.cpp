@@ -1,7 +1,8 @@
 // The process story. State is constant-initialised, never destroyed, and wiped by the kernel in a fork child
-// (base/memory_map.h). There are no signal handlers, no threads and no constructors here: loaded into a program that
-// never calls the driver, the library does nothing. exit() is noticed by one handler, registered at the first listed
-// call that the stack serves; _exit, abort and SIGKILL need nothing: every row is where it outlives the process.
+// (base/memory_map.h). There are no signal handlers, no threads, and no constructor but the one that keeps our variables
+// (start.cpp): loaded into a program that never calls the driver, the library does nothing. exit() is noticed by one
+// handler, registered at the first listed call that the stack serves; _exit, abort and SIGKILL need nothing: every row is
+// where it outlives the process.
 #include <stdlib.h>
 
 #include "runtime/base/loaded_files.h"

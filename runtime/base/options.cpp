@@ -197,7 +197,7 @@ bool parse_key(std::string_view key, BudgetPart& part) noexcept {
     return true;
   }
   part.key = BudgetPart::Key::ordinal;
-  return parse_ordinal(key, kMaxDevices, part.ordinal);
+  return parse_ordinal(key, kMostOrdinals, part.ordinal);
 }
 
 bool same_key(const BudgetPart& a, const BudgetPart& b) noexcept {
@@ -205,7 +205,7 @@ bool same_key(const BudgetPart& a, const BudgetPart& b) noexcept {
 }
 
 bool parse_part(std::string_view text, BudgetSpec& out, Reason& reason) noexcept {
-  if (out.count == kMaxDevices * 2) {
+  if (out.count == BudgetSpec::kMostParts) {
     reason.put("too many parts");
     return false;
   }
@@ -216,7 +216,7 @@ bool parse_part(std::string_view text, BudgetSpec& out, Reason& reason) noexcept
   if (equals != text.npos) {
     size = text.substr(equals + 1);
     if (!parse_key(text.substr(0, equals), part)) {
-      reason.put('"').put(trim(text.substr(0, equals))).put("\" is neither an ordinal from 0 to 15 nor GPU-uuid nor MIG-uuid");
+      reason.put('"').put(trim(text.substr(0, equals))).put("\" is neither an ordinal nor GPU-uuid nor MIG-uuid");
       return false;
     }
   }
@@ -281,22 +281,6 @@ bool parse_option(const OptionRow& row, OptionLookup lookup, OptionComplaint com
   return !row.strict;
 }
 
-size_t edit_distance_capped(std::string_view a, std::string_view b) noexcept {
-  size_t head = 0;
-  while (head < a.size() && head < b.size() && a[head] == b[head]) {
-    ++head;
-  }
-  a.remove_prefix(head);
-  b.remove_prefix(head);
-  while (!a.empty() && !b.empty() && a.back() == b.back()) {
-    a.remove_suffix(1);
-    b.remove_suffix(1);
-  }
-  bool swapped = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
-  size_t longer = a.size() > b.size() ? a.size() : b.size();
-  return swapped ? 1 : longer;
-}
-
 }  // namespace
 
 bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) noexcept {
@@ -309,26 +293,41 @@ bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) 
   return good;
 }
 
-std::string_view nearest_option(std::string_view name) noexcept {
-  for (const OptionRow& row : kOptions) {
-    if (edit_distance_capped(name, row.name) == 1) {
-      return row.name;
+const BudgetPart* BudgetSpec::unmatched(const BudgetMatches& matches) const noexcept {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (parts[i].key != BudgetPart::Key::every && !matches.has(i)) {
+      return &parts[i];
     }
   }
-  return {};
+  return nullptr;
+}
+
+void BudgetSpec::match(uint32_t ordinal, std::string_view uuid, BudgetMatches& matches) const noexcept {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (parts[i].names(ordinal, uuid)) {
+      matches.add(i);
+    }
+  }
+}
+
+// CUDA gives a MIG instance's UUID without saying that it is one.
+bool BudgetPart::names(uint32_t given_ordinal, std::string_view given_uuid) const noexcept {
+  constexpr size_t kPrefix = 4;  // GPU- or MIG-
+  switch (key) {
+    case Key::ordinal:
+      return ordinal == given_ordinal;
+    case Key::uuid:
+      return given_uuid.size() > kPrefix && given_uuid.substr(kPrefix).starts_with(std::string_view(uuid).substr(kPrefix));
+    default:
+      return true;
+  }
 }
 
 uint64_t BudgetSpec::limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept {
-  // CUDA gives a MIG instance's UUID without saying that it is one.
-  auto fits_uuid = [uuid](const BudgetPart& part) {
-    constexpr size_t kPrefix = 4;  // GPU- or MIG-
-    return uuid.size() > kPrefix && uuid.substr(kPrefix).starts_with(std::string_view(part.uuid).substr(kPrefix));
-  };
   const BudgetPart* best = nullptr;
   for (uint32_t i = 0; i < count; ++i) {
     const BudgetPart& part = parts[i];
-    bool fits = part.key == BudgetPart::Key::every || (part.key == BudgetPart::Key::ordinal && part.ordinal == ordinal) ||
-                (part.key == BudgetPart::Key::uuid && fits_uuid(part));
+    bool fits = part.names(ordinal, uuid);
     if (fits && (best == nullptr || part.key > best->key)) {
       best = &part;
     }

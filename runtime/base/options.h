@@ -46,15 +46,37 @@ struct BudgetPart {
   uint32_t ordinal = 0;  // the program's own, after CUDA_VISIBLE_DEVICES
   char uuid[44] = {};    // `GPU-...` or `MIG-...`, whole or a prefix, lower case
   SizeSpec size;
+
+  [[nodiscard]] bool names(uint32_t ordinal, std::string_view uuid) const noexcept;
 };
 
+// No machine has an ordinal that is larger.
+inline constexpr uint32_t kMostOrdinals = 10000;
+
+// Which parts of a budget name a GPU that is there.
+class BudgetMatches;
+
 struct BudgetSpec {
-  BudgetPart parts[kMaxDevices * 2];
+  static constexpr size_t kMostParts = 256;
+  BudgetPart parts[kMostParts];
   uint32_t count = 0;
+
+  // Marks the parts that name this GPU. After all GPUs: a part that names none, which would limit nothing; or nullptr.
+  void match(uint32_t ordinal, std::string_view uuid, BudgetMatches& matches) const noexcept;
+  [[nodiscard]] const BudgetPart* unmatched(const BudgetMatches& matches) const noexcept;
 
   // Limit for a GPU in bytes; UINT64_MAX when none is set. A UUID counts more than an ordinal, an ordinal more than
   // the part for every GPU.
   [[nodiscard]] uint64_t limit(uint32_t ordinal, std::string_view uuid, uint64_t total) const noexcept;
+};
+
+class BudgetMatches {
+ public:
+  void add(size_t part) noexcept { found_[part] = true; }
+  [[nodiscard]] bool has(size_t part) const noexcept { return found_[part]; }
+
+ private:
+  bool found_[BudgetSpec::kMostParts] = {};
 };
 
 struct SizeOrAuto {
@@ -112,7 +134,14 @@ using OptionComplaint = void (*)(std::string_view line, bool strict);
 // Fills every field: from the lookup, else with its default. False when a strict option could not be read.
 bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) noexcept;
 
-// `XLOG_X` one edit away from a known name, for a hint; empty when none is near.
-std::string_view nearest_option(std::string_view name) noexcept;
+// What a variable's name is to this library.
+enum class NameKind : uint8_t {
+  option,
+  not_ours,    // of the tests, or of something else
+  unknown,     // begins with XLOG_, and is no option
+  like_limit,  // meant to be a limit, as far as one can see
+};
+// `nearest`: the option that it may be meant for, or empty.
+NameKind kind_of_name(std::string_view name, std::string_view& nearest) noexcept;
 
 }  // namespace xlog

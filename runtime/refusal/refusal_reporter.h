@@ -37,7 +37,10 @@ class RefusalReporter {
 
  private:
   static constexpr size_t kTextBytes = 4096;  // what Kubernetes shows of a termination message
-  static size_t place(int device) noexcept { return device >= 0 ? static_cast<size_t>(device) : kMaxDevices; }
+  static constexpr size_t kDevices = 1024;    // with those above, the last place is for memory that is no GPU's
+  static size_t place(int device) noexcept {
+    return device >= 0 && static_cast<size_t>(device) < kDevices ? static_cast<size_t>(device) : kDevices;
+  }
   struct Draft;
   void write(const Refusal& refusal, Draft& draft) noexcept;
   void write_summary(std::string_view text) noexcept;
@@ -46,7 +49,7 @@ class RefusalReporter {
   Recorder* recorder_;
   std::atomic<bool> telling_;
   std::atomic<uint64_t> refusals_;
-  std::atomic<uint64_t> least_[kMaxDevices + 1];  // that was refused in the episode; 0: none is open
+  std::atomic<uint64_t> least_[kDevices + 1];  // that was refused in the episode; 0: none is open
   // Of whoever is telling:
   uint32_t files_;
   uint64_t live_told_;

@@ -86,13 +86,14 @@ struct AllocationRequest {
   size_t height = 0;           // pitch
   unsigned element_bytes = 0;  // pitch
   size_t* pitch_out = nullptr;
-  StreamArg stream_arg{};           // async, pool
-  CUmemoryPool pool = nullptr;      // async: the device's current pool where it is known; pool: as passed
-  uint64_t stream_number = 0;       // cuStreamGetId; 0 when it was not needed
-  bool as_plain = false;            // async: to be served by cuMemAlloc
-  bool fenced = false;              // plain memory, in a mapping of its own if that can be had
-  const DriverCall* own = nullptr;  // kinds after `pool`: what makes the block
-  bool in_use_already = false;      // graph: the driver has it, so it counts, whatever the limit
+  StreamArg stream_arg{};             // async, pool
+  CUmemoryPool pool = nullptr;        // async: the device's current pool where it is known; pool: as passed
+  uint64_t pool_number = 0;           // of the pool's incarnation, where what it has reserved is charged (pool_reserves.h)
+  bool as_plain = false;              // async: to be served by cuMemAlloc
+  bool fenced = false;                // plain memory, in a mapping of its own if that can be had
+  const DriverCall* own = nullptr;    // kinds after `pool`: what makes the block
+  const DriverCall* never = nullptr;  // the same call with a size that is never served (kNeverServed)
+  bool in_use_already = false;        // graph: the driver has it, so it counts, whatever the limit
 
   [[nodiscard]] bool is_ordered() const noexcept { return (kind == Kind::async && !as_plain) || kind == Kind::pool; }
 };
@@ -105,7 +106,6 @@ struct FreeRequest {
   const DriverCall* own = nullptr;  // what ends the block, for kinds after `pool`
   bool ordered = false;             // cuMemFreeAsync
   StreamArg stream_arg{};
-  uint64_t stream_number = 0;
 };
 
 // The handle of an allocation. Move-only, without a destructor: what is dropped without deallocate stays until its
@@ -119,6 +119,7 @@ struct DeviceBlock {
   AllocTag tag{};
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;
+  uint64_t pool_number = 0;  // not 0: what its pool has reserved is charged, and not its bytes
   uint64_t stack_id = 0;
   StreamId alloc_stream{};
   int16_t device = -1;
@@ -142,6 +143,7 @@ struct DeviceBlock {
     tag = other.tag;
     context = other.context;
     pool = other.pool;
+    pool_number = other.pool_number;
     stack_id = other.stack_id;
     alloc_stream = other.alloc_stream;
     device = other.device;
@@ -167,6 +169,10 @@ struct DeviceBlock {
     return {.ptr = ptr, .generation = generation, .alloc_stream = alloc_stream, .device_ordinal = device};
   }
 };
+
+// A request for so much is refused by every driver, for want of memory unless something else is wrong with it: a capture that
+// forbids it, another argument, a kind that the device does not have. So it asks about the rest without an effect.
+inline constexpr size_t kNeverServed = size_t{1} << 60;
 
 // What the driver's blocks are aligned to (measured, facts on the H100).
 inline constexpr size_t kDriverAlign = 512;

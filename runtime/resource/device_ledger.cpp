@@ -1,12 +1,47 @@
 #include "runtime/resource/device_ledger.h"
 
+#include <new>
+
+#include "runtime/base/memory_map.h"
 #include "runtime/resource/global_device_budget.h"
 
 namespace xlog {
 
+namespace {
+
+struct NumberedLedger {
+  DeviceLedger ledger;
+  int ordinal = 0;
+  NumberedLedger* next = nullptr;
+};
+
+constinit DeviceLedger first_ledgers[kMaxDevices];
+constinit DeviceLedger unremembered;  // where there is no host memory for one: these GPUs share what they may have
+constinit Lock others_lock;
+constinit NumberedLedger* others = nullptr;
+
+}  // namespace
+
 DeviceLedger& DeviceLedger::of_device(int ordinal) noexcept {
-  static constinit DeviceLedger ledgers[kMaxDevices];
-  return ledgers[ordinal >= 0 && static_cast<size_t>(ordinal) < kMaxDevices ? static_cast<size_t>(ordinal) : kMaxDevices - 1];
+  if (ordinal >= 0 && static_cast<size_t>(ordinal) < kMaxDevices) {
+    return first_ledgers[ordinal];
+  }
+  LockGuard guard(others_lock);
+  NumberedLedger* each = others;
+  while (each != nullptr && each->ordinal != ordinal) {
+    each = each->next;
+  }
+  if (each == nullptr) {
+    void* place = map_kept(sizeof(NumberedLedger));
+    if (place == nullptr) {
+      return unremembered;
+    }
+    each = new (place) NumberedLedger{};
+    each->ordinal = ordinal;
+    each->next = others;
+    others = each;
+  }
+  return each->ledger;
 }
 
 void DeviceLedger::join(GlobalDeviceBudget& budget) noexcept {

@@ -17,7 +17,7 @@ class DeviceLedger {
   DeviceLedger(const DeviceLedger&) = delete;
   DeviceLedger& operator=(const DeviceLedger&) = delete;
 
-  // The process's ledger of a GPU, whatever the number of runtimes that are composed for it. `ordinal` < kMaxDevices.
+  // The process's ledger of a GPU, whatever the number of runtimes that are composed for it.
   static DeviceLedger& of_device(int ordinal) noexcept;
 
   // In one step: false when `bytes` do not fit under `limit`, and nothing is changed.

@@ -17,6 +17,10 @@ GlobalDeviceBudget::GlobalDeviceBudget(DeviceMemoryResource& inner, uint64_t lim
     : ResourceAdaptor(inner), ledger_(ledger), limit_(limit), count_(count) {
   ledger_.add(inner_.bytes_outstanding());
   ledger_.join(*this);
+  pools_ = inner_.pools();
+  if (pools_ != nullptr) {
+    pools_->charge_to(ledger_);
+  }
 }
 
 GlobalDeviceBudget::~GlobalDeviceBudget() {
@@ -45,6 +49,10 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   if (bytes > limit_) {
     return Status::out_of_budget(bytes, ledger_.reserved(), limit_);
   }
+  measure();
+  if (acquire(request, bytes, from_pending)) {
+    return {};
+  }
   Status reaped;
   uint64_t start = steady_time();
   bool can_help = true;
@@ -71,12 +79,26 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   return reaped.ok() ? Status::out_of_budget(bytes, ledger_.reserved(), limit_) : reaped;
 }
 
+// A request that the driver would refuse for another reason than memory gets its code, and has the effect that it has there:
+// an allocation that a capture forbids ends the capture.
+Status GlobalDeviceBudget::refuse(const AllocationRequest& request, const Status& status, DeviceBlock& out) noexcept {
+  uint64_t left = out.ptr;
+  CUresult code = status.error == Error::out_of_budget ? inner_.judge(request, left) : CUDA_ERROR_OUT_OF_MEMORY;
+  bool otherwise = code != CUDA_SUCCESS && code != CUDA_ERROR_OUT_OF_MEMORY;
+  out.ptr = otherwise ? left : 0;
+  return otherwise ? Status::from(code) : status;
+}
+
 Status GlobalDeviceBudget::charge_difference(uint64_t reserved, DeviceBlock& out) noexcept {
   uint64_t real = cost(out.bytes, out.taken);  // a pitch is known only now
   if (real <= reserved) {
     ledger_.release(reserved - real);
     return {};
   }
+  if (ledger_.reserve(real - reserved, limit_)) {
+    return {};
+  }
+  measure();
   if (ledger_.reserve(real - reserved, limit_)) {
     return {};
   }
@@ -110,6 +132,9 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
   if (request.reservation != nullptr) {
     return allocate_promised(request, out);
   }
+  if (pools_ != nullptr && request.is_ordered() && request.pool != nullptr) {
+    return allocate_from_pool(*pools_, request, out);
+  }
   uint64_t bytes = cost(request.bytes, taken_by(request.kind, request.bytes));
   if (request.in_use_already) {
     Status made = inner_.allocate(request, out);
@@ -119,8 +144,7 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
   uint64_t from_pending = 0;
   Status status = acquire_or_refuse(request, bytes, from_pending);
   if (!status.ok()) {
-    out.ptr = 0;
-    return status;
+    return refuse(request, status, out);
   }
   status = inner_.allocate(request, out);
   if (!status.ok()) {
@@ -134,7 +158,7 @@ Status GlobalDeviceBudget::allocate(const AllocationRequest& request, DeviceBloc
 }
 
 Status GlobalDeviceBudget::deallocate(DeviceBlock& block, const FreeRequest& request) noexcept {
-  uint64_t bytes = cost(block.bytes, block.taken);
+  uint64_t bytes = charged(block);
   Status status = inner_.deallocate(block, request);
   if (status.ok() && block.state == BlockState::freed) {
     ledger_.release(bytes);
@@ -162,6 +186,12 @@ uint64_t GlobalDeviceBudget::take_pending(const AllocationRequest& request, uint
 void GlobalDeviceBudget::return_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
   ledger_.add(bytes);
   inner_.return_pending(request, bytes);
+}
+
+void GlobalDeviceBudget::measure() noexcept {
+  if (pools_ != nullptr) {
+    pools_->measure();
+  }
 }
 
 bool GlobalDeviceBudget::budget_snapshot(BudgetSnapshot& out) const noexcept {

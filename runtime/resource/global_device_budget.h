@@ -1,12 +1,14 @@
 // The limit of one GPU. Bytes are reserved in one step before the driver is asked and given back when it refuses, so that
 // the sum of live bytes never passes the limit whatever the number of threads; there is no lock. Specification, section
 // 5: a request above the limit is refused at once; one that does not fit waits once for what is pending, then is
-// refused.
+// refused. What pools of the program hold counts as what they have reserved (pool_reserves.h): known by an upper bound as
+// long as that fits, and read before anything is refused.
 #pragma once
 
 #include "runtime/base/options.h"
 #include "runtime/resource/device_ledger.h"
 #include "runtime/resource/memory_reservation.h"
+#include "runtime/resource/pool_reserves.h"
 #include "runtime/resource/resource_adaptor.h"
 
 namespace xlog {
@@ -32,9 +34,15 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
   uint64_t take_released() noexcept override { return settled_.exchange(0, std::memory_order_acq_rel); }
   uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
   void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
+  PoolReserves* pools() noexcept override { return nullptr; }  // they are charged here
 
   // A block ended without a call of its own (its context was destroyed).
-  void credit(const DeviceBlock& block) noexcept { ledger_.release(cost(block.bytes, block.taken)); }
+  void credit(const DeviceBlock& block) noexcept { ledger_.release(charged(block)); }
+  // Bytes that the driver has while no block stands for them.
+  void hold(uint64_t bytes) noexcept { ledger_.add(bytes); }
+  void let_go(uint64_t bytes) noexcept { ledger_.release(bytes); }
+  // Reads what pools have reserved, so that what is told of the limit is exact.
+  void measure() noexcept;
   // Takes over what the resource below has settled, and settles what it can.
   Status settle(const ReapGoal& goal) noexcept;
 
@@ -44,6 +52,16 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
  private:
   friend class DeviceLedger;
   [[nodiscard]] uint64_t cost(size_t bytes, size_t taken) const noexcept { return count_ == BudgetCount::bytes ? bytes : taken; }
+  [[nodiscard]] uint64_t charged(const DeviceBlock& block) const noexcept {
+    return pools_ != nullptr && block.pool_number != 0 ? 0 : cost(block.bytes, block.taken);
+  }
+  Status refuse(const AllocationRequest& request, const Status& status, DeviceBlock& out) noexcept;
+  struct PoolRequest;
+  Status allocate_from_pool(PoolReserves& pools, const AllocationRequest& request, DeviceBlock& out) noexcept;
+  bool allocate_within(const PoolRequest& wanted, DeviceBlock& out, Status& status) noexcept;
+  void give_back_excess(const PoolRequest& wanted) noexcept;
+  bool is_worth_waiting(const PoolRequest& wanted, uint64_t idle, uint64_t waited) noexcept;
+  bool try_pool(const PoolRequest& wanted, DeviceBlock& out, Status& status) noexcept;
   bool acquire(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;
   Status acquire_or_refuse(const AllocationRequest& request, uint64_t bytes, uint64_t& from_pending) noexcept;
   Status allocate_promised(const AllocationRequest& request, DeviceBlock& out) noexcept;
@@ -55,6 +73,7 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
   std::atomic<uint64_t> settled_{0};
   Lock settling_{};
   GlobalDeviceBudget* next_member_ = nullptr;
+  PoolReserves* pools_ = nullptr;  // of the resource below
 };
 
 }  // namespace xlog

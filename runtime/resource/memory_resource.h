@@ -7,6 +7,8 @@
 
 namespace xlog {
 
+class PoolReserves;
+
 struct BudgetSnapshot {
   uint64_t limit = UINT64_MAX;
   uint64_t reserved = 0;
@@ -51,6 +53,13 @@ class DeviceMemoryResource {
   virtual uint64_t take_pending(const AllocationRequest&, uint64_t) noexcept { return 0; }
   // The reverse, when the allocation that they were taken for failed.
   virtual void return_pending(const AllocationRequest&, uint64_t) noexcept {}
+
+  // What the driver would say of a request that a limit refuses, if it had the memory: its code for another reason, or
+  // CUDA_ERROR_OUT_OF_MEMORY. `ptr` as the driver leaves it.
+  virtual CUresult judge(const AllocationRequest&, uint64_t&) noexcept { return CUDA_ERROR_OUT_OF_MEMORY; }
+
+  // The pools of the program whose reserved memory is charged in place of their blocks; nullptr where there are none.
+  virtual PoolReserves* pools() noexcept { return nullptr; }
 
   // Limit and reserved bytes of the nearest budget below; false without one.
   virtual bool budget_snapshot(BudgetSnapshot&) const noexcept { return false; }

@@ -43,6 +43,27 @@ bool NativeResource::allocate_from_source(const AllocationRequest& request, CUde
   return maker != Maker::driver;
 }
 
+// 4 bytes times 2^64 - 1 is such a request for memory with a pitch: its size does not wrap (measured).
+CUresult NativeResource::judge(const AllocationRequest& request, uint64_t& ptr) noexcept {
+  AllocationRequest asked = request;
+  CUdeviceptr left = ptr;
+  size_t pitch = 0;
+  if (request.own != nullptr) {
+    return request.never != nullptr ? (*request.never)(ptr) : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  asked.bytes = kNeverServed;
+  asked.width_bytes = 4;
+  asked.height = SIZE_MAX;
+  asked.pitch_out = &pitch;
+  CUresult result = call_driver(asked, left);
+  if (result != CUDA_SUCCESS) {
+    ptr = left;
+    return result;
+  }
+  driver_.cuMemFree_v2(left);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 bool NativeResource::relieve() noexcept {
   bool any = source_ != nullptr && source_->relieve();
   return (fence_ != nullptr && fence_->relieve()) || any;
@@ -65,6 +86,10 @@ Status NativeResource::allocate(const AllocationRequest& request, DeviceBlock& o
     out.tag = request.tag;
     out.context = request.context;
     out.pool = ordered ? request.pool : nullptr;
+    out.pool_number = ordered && maker == Maker::driver ? request.pool_number : 0;
+    if (out.pool_number != 0) {
+      pools_.block_made(out.pool_number);
+    }
     out.alloc_stream = request.stream;
     out.device = static_cast<int16_t>(request.device);
     out.kind = request.kind == Kind::async && !ordered ? Kind::plain : request.kind;
@@ -99,17 +124,41 @@ Status NativeResource::deallocate(DeviceBlock& block, const FreeRequest& request
     return Status::from(result);
   }
   uint64_t bytes = cost(block);
-  if (plainly && request.ordered && tracks_pending_) {
-    CUcontext current = nullptr;
-    driver_.cuCtxGetCurrent(&current);
-    PendingFrees::Where there{.stream = request.stream_arg, .stream_number = request.stream_number, .context = current, .pool = block.pool};
-    pending = pending_.add(there, bytes, steady_time()) == 0;
+  bool in_order = plainly && request.ordered;
+  if (block.pool_number != 0) {
+    leave_pool(block, in_order ? &request : nullptr);
+  } else if (in_order && limited_) {
+    pending = true;  // also where it cannot be remembered: then it counts for ever
+    static_cast<void>(pending_.add(request.stream_arg, bytes));
   }
   block.state = pending ? BlockState::retired : BlockState::freed;
   if (!pending) {
     outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
   }
   return {};
+}
+
+// The last block of a destroyed pool takes along what the pool had reserved.
+void NativeResource::leave_pool(const DeviceBlock& block, const FreeRequest* ordered) noexcept {
+  uint64_t charged = block.pool_number != 0 ? pools_.block_ended(block.pool_number) : 0;
+  if (charged != 0) {
+    outstanding_.fetch_add(charged, std::memory_order_relaxed);
+    if (ordered == nullptr) {
+      settled(charged);
+    } else {
+      static_cast<void>(pending_.add(ordered->stream_arg, charged));
+    }
+  }
+}
+
+void NativeResource::finish_pool_end(uint64_t number, CUmemoryPool pool, bool destroyed) noexcept {
+  uint64_t charged = number != 0 ? pools_.finish_end(number, pool, destroyed) : 0;
+  if (charged != 0) {
+    outstanding_.fetch_add(charged, std::memory_order_relaxed);
+    if (!pending_.add_behind_context(charged)) {
+      settled(charged);
+    }
+  }
 }
 
 uint64_t NativeResource::pending_bytes() const noexcept {
@@ -133,19 +182,6 @@ void NativeResource::settled(uint64_t bytes) noexcept {
   }
 }
 
-uint64_t NativeResource::take_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
-  uint64_t taken = request.is_ordered() ? pending_.take(request.stream_number, request.pool, bytes) : 0;
-  outstanding_.fetch_sub(taken, std::memory_order_relaxed);
-  return taken;
-}
-
-void NativeResource::return_pending(const AllocationRequest& request, uint64_t bytes) noexcept {
-  PendingFrees::Where there{
-      .stream = request.stream_arg, .stream_number = request.stream_number, .context = request.context, .pool = request.pool};
-  outstanding_.fetch_add(bytes, std::memory_order_relaxed);
-  settled(pending_.add(there, bytes, steady_time()));
-}
-
 Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
   uint64_t start = steady_time();
   uint64_t freed = 0;
@@ -161,7 +197,7 @@ Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
     uint64_t now = steady_time();
     {
       LockGuard guard(settling_);  // what another thread has settled is told before this one looks
-      uint64_t bytes = pending_.settle(driver_, now);
+      uint64_t bytes = pending_.settle();
       settled(bytes);
       freed += bytes;
     }

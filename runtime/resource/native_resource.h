@@ -12,14 +12,16 @@
 #include "runtime/resource/memory_resource.h"
 #include "runtime/resource/pending_frees.h"
 #include "runtime/resource/plain_source.h"
+#include "runtime/resource/pool_reserves.h"
 
 namespace xlog {
 
 class NativeResource final : public DeviceMemoryResource {
  public:
-  // `tracks_pending`: a stream-ordered free counts until it is known to be done; `count` says what counts.
-  constexpr NativeResource(const DriverApi& driver, int device, bool tracks_pending, BudgetCount count) noexcept
-      : driver_(driver), device_(device), tracks_pending_(tracks_pending), count_(count) {}
+  // `limited`: a budget stands above. Then a free in the order of a stream counts until it is known to be done, and pools
+  // are charged by what they have reserved. `count` says what counts of other memory.
+  constexpr NativeResource(const DriverApi& driver, int device, bool limited, BudgetCount count, CaptureGate* gate = nullptr) noexcept
+      : driver_(driver), device_(device), limited_(limited), count_(count), pending_(driver, gate), pools_(driver) {}
   // Before the first call. The source outlives this.
   void set_source(PlainSource& source, Maker maker) noexcept {
     source_ = &source;
@@ -36,14 +38,21 @@ class NativeResource final : public DeviceMemoryResource {
   [[nodiscard]] uint64_t pending_bytes() const noexcept override;
   Status reap_pending(const ReapGoal& goal) noexcept override;
   uint64_t take_released() noexcept override;
-  uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
-  void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override;
+  CUresult judge(const AllocationRequest& request, uint64_t& ptr) noexcept override;
+  PoolReserves* pools() noexcept override { return limited_ && driver_.cuMemPoolGetAttribute != nullptr ? &pools_ : nullptr; }
 
-  // A block, a stream, a context or a pool ended without a call that comes through here.
-  void forget(const DeviceBlock& block) noexcept { outstanding_.fetch_sub(cost(block), std::memory_order_relaxed); }
-  void stream_destroyed(CUstream stream) noexcept { settled(pending_.forget_stream(stream)); }
-  void context_destroyed(CUcontext context) noexcept { settled(pending_.forget_context(context)); }
-  void pool_destroyed(CUmemoryPool pool) noexcept { pending_.forget_pool(pool); }
+  // A block ended without a call that comes through here.
+  void forget(const DeviceBlock& block) noexcept {
+    outstanding_.fetch_sub(cost(block), std::memory_order_relaxed);
+    leave_pool(block, nullptr);
+  }
+  // A context ends: before the driver's call (`alive`) or after it, and then when it is known whether it has ended.
+  void begin_context_end(CUcontext context, bool alive) noexcept { pending_.begin_context_end(context, alive); }
+  void finish_context_end(CUcontext context, bool ended) noexcept { settled(pending_.finish_context_end(context, ended)); }
+  // The program destroys a pool: around the call. What was freed to it may still be in use, so what a pool without blocks
+  // has reserved counts until the work is done that the current context has now.
+  uint64_t begin_pool_end(CUmemoryPool pool) noexcept { return limited_ ? pools_.begin_end(pool) : 0; }
+  void finish_pool_end(uint64_t number, CUmemoryPool pool, bool destroyed) noexcept;
 
  private:
   [[nodiscard]] uint64_t cost(const DeviceBlock& block) const noexcept { return count_ == BudgetCount::bytes ? block.bytes : block.taken; }
@@ -52,14 +61,16 @@ class NativeResource final : public DeviceMemoryResource {
   bool relieve() noexcept;
   bool allocate_from_source(const AllocationRequest& request, CUdeviceptr& ptr, Maker& maker) noexcept;
   void settled(uint64_t bytes) noexcept;
+  void leave_pool(const DeviceBlock& block, const FreeRequest* ordered) noexcept;
 
   const DriverApi& driver_;
   const int device_;
-  const bool tracks_pending_;
+  const bool limited_;
   const BudgetCount count_;
   std::atomic<uint64_t> outstanding_{0};
   std::atomic<uint64_t> released_{0};
-  PendingFrees pending_{};
+  PendingFrees pending_;
+  PoolReserves pools_;
   Lock settling_{};
   PlainSource* source_ = nullptr;
   FenceSource* fence_ = nullptr;

@@ -1,168 +1,215 @@
 #include "runtime/resource/pending_frees.h"
 
+#include <sched.h>
+
+#include <optional>
+
 #include "runtime/base/driver_api.h"
-#include "runtime/base/thread.h"
+#include "runtime/resource/current_context.h"
 #include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {
 
-namespace {
-
-// A per-thread stream cannot be asked by another thread. Such a free is waited for this long, then taken as done.
-constexpr uint64_t kUnaskable = 1'000'000'000;
-
-}  // namespace
-
-void PendingFrees::remove(size_t i) noexcept {
-  size_t last = count_.load(std::memory_order_relaxed) - 1;
-  entries_[i] = entries_[last];
-  count_.store(last, std::memory_order_relaxed);
+CUcontext PendingFrees::context_of(const StreamArg& stream) noexcept {
+  CUcontext context = nullptr;
+  bool special = stream.is_legacy() || stream.is_per_thread() || driver_.cuStreamGetCtx == nullptr;
+  if (special || driver_.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS) {
+    driver_.cuCtxGetCurrent(&context);
+  }
+  return context;
 }
 
-uint64_t PendingFrees::add(const Where& where, uint64_t bytes, uint64_t now) noexcept {
-  LockGuard guard(lock_);
-  size_t count = count_.load(std::memory_order_relaxed);
-  for (size_t i = 0; i < count; ++i) {
-    Entry& entry = entries_[i];
-    if (entry.where.stream_number == where.stream_number && entry.where.pool == where.pool) {
-      entry.added += bytes;
-      entry.last_free = now;
-      return 0;
+PendingFrees::Entry* PendingFrees::take_spare(CUcontext context) noexcept {
+  {
+    LockGuard guard(lock_);
+    Spares* spares = spares_.find(reinterpret_cast<uint64_t>(context));
+    if (spares != nullptr && spares->first != nullptr) {
+      Entry* entry = spares->first;
+      spares->first = entry->next;
+      return entry;
     }
   }
-  if (count == kEntries) {
-    return bytes;
+  Entry* entry = slab_.get();
+  if (entry != nullptr) {
+    entry->context = context;
   }
-  entries_[count] = {
-      .where = where, .thread = where.stream.is_per_thread() ? thread_id() : 0, .added = bytes, .removed = 0, .last_free = now};
-  count_.store(count + 1, std::memory_order_relaxed);
-  return 0;
+  return entry;
 }
 
-uint64_t PendingFrees::total() const noexcept {
+// Under the lock. Without host memory for the list the event stays where it is until its context ends.
+void PendingFrees::put_spare(Entry* entry) noexcept {
+  bool known = false;
+  Spares* spares = spares_.claim(reinterpret_cast<uint64_t>(entry->context), known);
+  if (spares == nullptr) {
+    return;
+  }
+  entry->next = known ? spares->first : nullptr;
+  spares->first = entry;
+}
+
+void PendingFrees::keep(Entry* entry) noexcept {
   LockGuard guard(lock_);
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < count_.load(std::memory_order_relaxed); ++i) {
-    bytes += entries_[i].added - entries_[i].removed;
+  entry->asked = entry->ending = false;
+  entry->prev = nullptr;
+  entry->next = pending_;
+  if (pending_ != nullptr) {
+    pending_->prev = entry;
   }
-  return bytes;
+  pending_ = entry;
+  total_.fetch_add(entry->bytes, std::memory_order_relaxed);
 }
 
-uint64_t PendingFrees::take(uint64_t stream_number, CUmemoryPool pool, uint64_t bytes) noexcept {
-  if (empty() || pool == nullptr) {
-    return 0;
+// Under the lock.
+void PendingFrees::unlink(Entry* entry) noexcept {
+  (entry->prev != nullptr ? entry->prev->next : pending_) = entry->next;
+  if (entry->next != nullptr) {
+    entry->next->prev = entry->prev;
   }
-  LockGuard guard(lock_);
-  size_t count = count_.load(std::memory_order_relaxed);
-  for (size_t i = 0; i < count; ++i) {
-    Entry& entry = entries_[i];
-    if (entry.where.stream_number == stream_number && entry.where.pool == pool) {
-      uint64_t pending = entry.added - entry.removed;
-      uint64_t taken = bytes < pending ? bytes : pending;
-      entry.removed += taken;
-      if (taken == pending) {
-        remove(i);
-      }
-      return taken;
-    }
-  }
-  return 0;
+  total_.fetch_sub(entry->bytes, std::memory_order_relaxed);
 }
 
-bool PendingFrees::is_done(const Entry& entry, const DriverApi& driver, uint64_t now) const noexcept {
-  StreamArg stream = entry.where.stream;
-  if (stream.is_per_thread() && entry.thread != thread_id()) {
-    return now - entry.last_free > kUnaskable;
-  }
-  CUcontext current = nullptr;
-  bool special = stream.is_per_thread() || stream.is_legacy();
-  bool push = special && driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != entry.where.context;
-  if (push && driver.cuCtxPushCurrent_v2(entry.where.context) != CUDA_SUCCESS) {
+// In the relaxed capture mode, with the event's context current for as long as it takes.
+bool PendingFrees::record(Entry& entry, const StreamArg& stream) noexcept {
+  std::optional<CaptureGate::Section> section;
+  if (stream.is_legacy() && gate_ != nullptr && !section.emplace(*gate_).is_open()) {
     return false;
   }
-  CUstream handle = stream.is_per_thread() ? CU_STREAM_PER_THREAD : stream.is_legacy() ? CU_STREAM_LEGACY : stream.handle;
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  bool askable = driver.cuStreamIsCapturing == nullptr ||
-                 (driver.cuStreamIsCapturing(handle, &capture) == CUDA_SUCCESS && capture == CU_STREAM_CAPTURE_STATUS_NONE);
-  bool done = askable && driver.cuStreamQuery(handle) != CUDA_ERROR_NOT_READY;
-  if (push) {
-    driver.cuCtxPopCurrent_v2(&current);
-  }
-  return done;
+  CurrentContext current(driver_, entry.context);
+  bool made = current.result() == CUDA_SUCCESS &&
+              (entry.event != nullptr || driver_.cuEventCreate(&entry.event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+  auto call = stream.per_thread_abi ? driver_.cuEventRecord_ptsz : driver_.cuEventRecord;
+  return made && call != nullptr && call(entry.event, stream.handle) == CUDA_SUCCESS;
 }
 
-uint64_t PendingFrees::settle(const DriverApi& driver, uint64_t now) noexcept {
+bool PendingFrees::record_over_context(Entry& entry) noexcept {
+  std::optional<CaptureGate::Section> section;
+  if (driver_.cuCtxRecordEvent == nullptr || (gate_ != nullptr && !section.emplace(*gate_).is_open())) {
+    return false;
+  }
+  CurrentContext current(driver_, entry.context);
+  bool made = current.result() == CUDA_SUCCESS &&
+              (entry.event != nullptr || driver_.cuEventCreate(&entry.event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+  return made && driver_.cuCtxRecordEvent(entry.context, entry.event) == CUDA_SUCCESS;
+}
+
+bool PendingFrees::add(const StreamArg& stream, uint64_t bytes) noexcept {
+  RelaxedCapture relaxed(driver_);
+  Entry* entry = take_spare(context_of(stream));
+  if (entry == nullptr) {
+    return false;
+  }
+  entry->bytes = bytes;
+  entry->recorded = record(*entry, stream);
+  keep(entry);
+  return true;
+}
+
+bool PendingFrees::add_behind_context(uint64_t bytes) noexcept {
+  CUcontext context = nullptr;
+  driver_.cuCtxGetCurrent(&context);
+  Entry* entry = context != nullptr ? take_spare(context) : nullptr;
+  if (entry == nullptr) {
+    return false;
+  }
+  RelaxedCapture relaxed(driver_);
+  entry->bytes = bytes;
+  entry->recorded = record_over_context(*entry);
+  keep(entry);
+  return true;
+}
+
+// Under the lock: the first one from there on that may be asked.
+PendingFrees::Entry* PendingFrees::ask_next(Entry* from) noexcept {
+  while (from != nullptr && (from->asked || from->ending)) {
+    from = from->next;
+  }
+  if (from != nullptr) {
+    from->asked = true;
+  }
+  return from;
+}
+
+PendingFrees::Entry* PendingFrees::answered(Entry* entry, bool done) noexcept {
+  LockGuard guard(lock_);
+  Entry* next = ask_next(entry->next);
+  entry->asked = false;
+  if (done) {
+    unlink(entry);
+    put_spare(entry);
+  }
+  return next;
+}
+
+// Nothing is taken for done but what the event says; an error may be the context's, whose end is told.
+bool PendingFrees::is_done(Entry& entry) noexcept {
+  entry.recorded = entry.recorded || record_over_context(entry);
+  return entry.recorded && driver_.cuEventQuery(entry.event) == CUDA_SUCCESS;
+}
+
+uint64_t PendingFrees::settle() noexcept {
   if (empty()) {
     return 0;
   }
-  RelaxedCapture relaxed(driver);
+  RelaxedCapture relaxed(driver_);
   uint64_t credit = 0;
-  // One entry at a time, asked outside the lock; what was added before the question is answered by it.
-  for (size_t i = kEntries; i-- > 0;) {
-    Entry asked;
+  Entry* entry = nullptr;
+  {
+    LockGuard guard(lock_);
+    entry = ask_next(pending_);
+  }
+  while (entry != nullptr) {
+    bool done = is_done(*entry);
+    credit += done ? entry->bytes : 0;
+    entry = answered(entry, done);
+  }
+  return credit;
+}
+
+void PendingFrees::begin_context_end(CUcontext context, bool alive) noexcept {
+  Entry* spare = nullptr;
+  bool busy = true;
+  while (busy) {
+    busy = false;
     {
       LockGuard guard(lock_);
-      if (i >= count_.load(std::memory_order_relaxed)) {
-        continue;
-      }
-      asked = entries_[i];
-    }
-    if (!is_done(asked, driver, now)) {
-      continue;
-    }
-    LockGuard guard(lock_);
-    size_t count = count_.load(std::memory_order_relaxed);
-    for (size_t k = 0; k < count; ++k) {
-      Entry& entry = entries_[k];
-      if (entry.where.stream_number == asked.where.stream_number && entry.where.pool == asked.where.pool) {
-        if (entry.removed < asked.added) {
-          credit += asked.added - entry.removed;
-          entry.removed = asked.added;
+      for (Entry* each = pending_; each != nullptr; each = each->next) {
+        if (each->context == context) {
+          each->ending = true;
+          busy = busy || each->asked;
         }
-        if (entry.removed == entry.added) {
-          remove(k);
-        }
-        break;
       }
+      Spares* spares = spares_.find(reinterpret_cast<uint64_t>(context));
+      if (spares != nullptr && !busy) {
+        spare = spares->first;
+        spares_.erase(spares);
+      }
+    }
+    if (busy) {  // a query is on its way
+      sched_yield();
     }
   }
-  return credit;
+  for (Entry* each = spare; alive && each != nullptr; each = each->next) {
+    driver_.cuEventDestroy_v2(each->event);
+  }
+  slab_.put_list(spare);
 }
 
-template <class Match>
-uint64_t PendingFrees::forget(Match match) noexcept {
-  if (empty()) {
-    return 0;
-  }
+uint64_t PendingFrees::finish_context_end(CUcontext context, bool ended) noexcept {
   LockGuard guard(lock_);
   uint64_t credit = 0;
-  for (size_t i = count_.load(std::memory_order_relaxed); i-- > 0;) {
-    if (match(entries_[i])) {
-      credit += entries_[i].added - entries_[i].removed;
-      remove(i);
+  for (Entry* each = pending_; each != nullptr;) {
+    Entry* next = each->next;
+    if (each->ending && each->context == context) {
+      each->ending = false;
+      if (ended) {
+        credit += each->bytes;
+        unlink(each);
+        slab_.put(each);
+      }
     }
+    each = next;
   }
   return credit;
-}
-
-uint64_t PendingFrees::forget_stream(CUstream stream) noexcept {
-  return forget([stream](const Entry& entry) {
-    return entry.where.stream.handle == stream && !entry.where.stream.is_per_thread() && !entry.where.stream.is_legacy();
-  });
-}
-
-uint64_t PendingFrees::forget_context(CUcontext context) noexcept {
-  return forget([context](const Entry& entry) { return entry.where.context == context; });
-}
-
-void PendingFrees::forget_pool(CUmemoryPool pool) noexcept {
-  LockGuard guard(lock_);
-  size_t count = count_.load(std::memory_order_relaxed);
-  for (size_t i = 0; i < count; ++i) {
-    if (entries_[i].where.pool == pool) {
-      entries_[i].where.pool = nullptr;
-    }
-  }
 }
 
 }  // namespace xlog

@@ -85,9 +85,12 @@ CUresult PlainSource::free(const DeviceBlock& block, const FreeRequest& request,
     result = result == CUDA_SUCCESS ? free_here(block, request, pending) : result;
   }
   if (result == CUDA_SUCCESS) {
+    uint64_t leaving = pending ? 0 : cost(block);
+    leaving_.fetch_add(leaving, std::memory_order_relaxed);
     not_in_use(block.taken);
     shrink(most_kept());
     keep_within_bounds();
+    leaving_.fetch_sub(leaving, std::memory_order_relaxed);
   }
   return result;
 }
@@ -235,8 +238,14 @@ void PlainSource::in_use(uint64_t bytes) noexcept {
   }
 }
 
+// Pools of the program, and memory of other kinds, take their part of the limit. What is known to be free, and still
+// counts, is none.
 uint64_t PlainSource::may_keep(uint64_t used) const noexcept {
-  uint64_t below_limit = used < settings_.limit ? settings_.limit - used : 0;
+  uint64_t counted = settings_.ledger != nullptr ? settings_.ledger->reserved() : 0;
+  uint64_t free = work_.settled_bytes() + leaving_.load(std::memory_order_relaxed);
+  counted = counted > free ? counted - free : 0;
+  uint64_t taken = counted > used ? counted : used;
+  uint64_t below_limit = taken < settings_.limit ? settings_.limit - taken : 0;
   return settings_.keep < below_limit ? settings_.keep : below_limit;
 }
 

@@ -9,17 +9,19 @@
 
 #include "runtime/base/options.h"
 #include "runtime/resource/context_work.h"
+#include "runtime/resource/device_ledger.h"
 #include "runtime/resource/held_addresses.h"
 #include "runtime/resource/kept_blocks.h"
 
 namespace xlog {
 
 struct PlainSettings {
-  bool ordered = false;                // a free does not wait
-  uint64_t most_pending = UINT64_MAX;  // bytes freed and not done; UINT64_MAX: by what is in use
-  uint64_t most_pending_by_use = 0;    // then at most this
-  uint64_t keep = 0;                   // bytes held back from other processes
-  uint64_t limit = UINT64_MAX;         // of the budget: what is in use and what is held stay below it together
+  bool ordered = false;                  // a free does not wait
+  uint64_t most_pending = UINT64_MAX;    // bytes freed and not done; UINT64_MAX: by what is in use
+  uint64_t most_pending_by_use = 0;      // then at most this
+  uint64_t keep = 0;                     // bytes held back from other processes
+  uint64_t limit = UINT64_MAX;           // of the budget: what is in use and what is held stay below it together
+  const DeviceLedger* ledger = nullptr;  // all that counts against it, of whatever kind
   BudgetCount count = BudgetCount::bytes;
 };
 
@@ -138,6 +140,7 @@ class PlainSource : private ContextWork::Client {
   HeldAddresses held_{};
   KeptBlocks kept_{};
   std::atomic<uint64_t> not_done_{0};
+  std::atomic<uint64_t> leaving_{0};  // freed, and in the ledger until free() has returned
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> most_used_{0};
 };

@@ -18,6 +18,8 @@ class ResourceAdaptor : public DeviceMemoryResource {
   uint64_t take_released() noexcept override { return inner_.take_released(); }
   uint64_t take_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { return inner_.take_pending(request, bytes); }
   void return_pending(const AllocationRequest& request, uint64_t bytes) noexcept override { inner_.return_pending(request, bytes); }
+  CUresult judge(const AllocationRequest& request, uint64_t& ptr) noexcept override { return inner_.judge(request, ptr); }
+  PoolReserves* pools() noexcept override { return inner_.pools(); }
   bool budget_snapshot(BudgetSnapshot& out) const noexcept override { return inner_.budget_snapshot(out); }
   Status reserve_memory(uint64_t bytes, MemoryReservation& out) noexcept override { return inner_.reserve_memory(bytes, out); }
   [[nodiscard]] bool supports_block_use_tracking() const noexcept override { return inner_.supports_block_use_tracking(); }

@@ -55,10 +55,8 @@ BOOST_AUTO_TEST_CASE(limits_by_ordinal_and_uuid) {
   };
   BOOST_TEST(total("2G") == "device total 2147483648");
   BOOST_TEST(total("0=3G") == "device total 3221225472");
-  BOOST_TEST(total("1=3G") == "device total 85899345920");
   BOOST_TEST(total("4G,0=3G") == "device total 3221225472");
   BOOST_TEST(total("4G,0=3G,GPU-10111213=1G") == "device total 1073741824");
-  BOOST_TEST(total("GPU-20=1G") == "device total 85899345920");
   BOOST_TEST(total("50%") == "device total 42949672960");
   BOOST_TEST(total("500G") == "device total 85899345920");
   BOOST_TEST(total("0B") == "device total 0");
@@ -102,7 +100,8 @@ BOOST_AUTO_TEST_CASE(stream_order_at_the_limit) {
              "plain, the free not done: 2\n"
              "another stream, done within the wait: 0\n"
              "plain, after a synchronise: 0\n"
-             "after 20 streams came and went: 0\n"
+             "after 20 streams came and went: 2\n"
+             "and after a synchronise: 0\n"
              "on this thread's stream: 0\n");
 }
 
@@ -129,7 +128,7 @@ BOOST_AUTO_TEST_CASE(memory_information) {
 
 BOOST_AUTO_TEST_CASE(a_limit_that_cannot_be_read_lets_nothing_run) {
   for (const char* value :
-       {"8", "0", "-1", "8X", "08G", "0x10", "1.5.G", "1G,1G", "0=1G,0=2G", "=1G", "16=1G", "99999999999G", "101%", "1G,", ","}) {
+       {"8", "0", "-1", "8X", "08G", "0x10", "1.5.G", "1G,1G", "0=1G,0=2G", "=1G", "10000=1G", "99999999999G", "101%", "1G,", ","}) {
     Outcome ours = run_with_library({program("demo")}, {{"XLOG_BUDGET", value}});
     BOOST_TEST_CONTEXT(value) {
       BOOST_TEST(ours.status == 3);  // the program says that cuInit failed, with 1

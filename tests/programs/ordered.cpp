@@ -42,7 +42,7 @@ int main() {
   show("plain, after a synchronise", cuMemAlloc_v2(&q, 1000 * kMiB));
   MUST(cuMemFree_v2(q));
 
-  // A recycled handle: the new stream owes nothing for the old one's frees.
+  // What the pool has reserved counts, whatever streams it was freed in, until a synchronise gives it back.
   for (int i = 0; i < 20; ++i) {
     CUstream passing = nullptr;
     MUST(cuStreamCreate(&passing, CU_STREAM_NON_BLOCKING));
@@ -51,6 +51,8 @@ int main() {
     MUST(cuStreamDestroy_v2(passing));
   }
   show("after 20 streams came and went", cuMemAlloc_v2(&q, 1000 * kMiB));
+  MUST(cuCtxSynchronize());
+  show("and after a synchronise", cuMemAlloc_v2(&q, 1000 * kMiB));
   MUST(cuMemFree_v2(q));
 
   // The thread's own stream is another one in each thread.

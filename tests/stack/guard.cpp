@@ -115,7 +115,6 @@ BOOST_DATA_TEST_CASE(the_guard_by_many_threads, boost::unit_test::data::make(kWa
       }
       Gpu::get().api->cuStreamSynchronize(stream);
       Gpu::get().api->cuStreamDestroy_v2(stream);
-      guarded->native.stream_destroyed(stream);
     });
   }
   for (std::thread& each : all) {

@@ -77,7 +77,6 @@ BOOST_DATA_TEST_CASE(plain_sources_by_many_threads,
       }
       Gpu::get().api->cuStreamSynchronize(stream);
       Gpu::get().api->cuStreamDestroy_v2(stream);
-      sources->native.stream_destroyed(stream);
     });
   }
   for (std::thread& each : all) {

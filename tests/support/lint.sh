@@ -14,9 +14,12 @@ exported=$(nm -D --defined-only "$so" | awk '{print $NF}' | sort)
 highest=$(objdump -T "$so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
 [ "$(printf '%s\nGLIBC_2.34\n' "$highest" | sort -V | tail -1)" = GLIBC_2.34 ] || complain "needs $highest: the floor is GLIBC_2.34"
 hex_field() { awk "$1" | head -1; }
-# One word: the compiler's own frame_dummy. A constructor of ours would be another.
+# Two words: the compiler's own frame_dummy, and the constructor that keeps our variables before the program can change
+# them (shim/start.cpp). That one may call nothing, since a program may replace any function that it could call.
 constructors=$((16#$(readelf -SW "$so" | sed 's/^ *\[ *[0-9]*\]//' | hex_field '$1==".init_array"{print $5}')))
-[ "$constructors" = 8 ] || complain "has constructors: .init_array of $constructors bytes"
+[ "$constructors" = 16 ] || complain "has other constructors than one: .init_array of $constructors bytes"
+called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_ZN4xlog17start_environmentE|_GLOBAL_OFFSET_TABLE_)$')
+[ -z "$called" ] || complain "the constructor in shim/start.cpp calls: $called"
 # A walk over the loaded files that forks do not wait for (runtime/base/loaded_files.h): libunwind's come through ours.
 walkers=$(nm -A "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o build/libunwind/libunwind.a 2>/dev/null | grep ' U dl_iterate_phdr$' | cut -d: -f1)
 [ "$walkers" = "$build/obj/runtime/base/loaded_files.cpp.o" ] || complain "dl_iterate_phdr is called by: $walkers"
@@ -40,6 +43,7 @@ includes "tools/*/*" 'shim/|tests/|runtime/(resource|runtime|device)'
 grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp | grep -v '^runtime/library/driver_loader' && complain "the runtime looks symbols up"
 grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp shim/*.cpp runtime/record/recorder.cpp \
   runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"
+tests/support/lint-streams.sh || bad=1
 [ "$only" = binary ] && exit $bad
 
 files=$(git ls-files '*.cpp' '*.h')

@@ -133,9 +133,36 @@ BOOST_AUTO_TEST_CASE(strict_options_fail_closed_and_others_do_not) {
 }
 
 BOOST_AUTO_TEST_CASE(names_that_are_nearly_right) {
-  BOOST_TEST(nearest_option("XLOG_BUGDET") == "XLOG_BUDGET");
-  BOOST_TEST(nearest_option("XLOG_BUDGETS") == "XLOG_BUDGET");
-  BOOST_TEST(nearest_option("XLOG_LOGS") == "XLOG_LOG");
-  BOOST_TEST(nearest_option("XLOG_BUDGE") == "XLOG_BUDGET");
-  BOOST_TEST(nearest_option("XLOG_WCOJ_POOL_MB_PER_STREAM").empty());
+  auto judged = [](std::string_view name, std::string_view want) {
+    std::string_view nearest;
+    NameKind kind = kind_of_name(name, nearest);
+    BOOST_TEST(nearest == want, name << ": " << nearest);
+    return kind;
+  };
+  for (const char* name : {"XLOG_BUGDET", "XLOG_BUDGETS", "XLOG_BUDGE", "XLOG_BUDJET", "XLOG_BDGT", "XLOG_LIMIT", "XLOG_GPU_LIMIT",
+                           "XLOG_MEMORY_BUDGET", "XLOG_QUOTA", "xlog_budget", "XLOGBUDGET", "Xlog_Budget"}) {
+    BOOST_TEST((judged(name, "XLOG_BUDGET") == NameKind::like_limit), name);
+  }
+  BOOST_TEST((judged("XLOG_HOSTBUDGET", "XLOG_HOST_BUDGET") == NameKind::like_limit));
+  BOOST_TEST((judged("XLOG_BUDGET_COUNTS", "XLOG_BUDGET_COUNT") == NameKind::like_limit));
+  BOOST_TEST((judged("XLOG_LOGS", "XLOG_LOG") == NameKind::unknown));
+  BOOST_TEST((judged("XLOG_BACKNED", "XLOG_BACKEND") == NameKind::unknown));
+  BOOST_TEST((judged("XLOG_WCOJ_POOL_MB_PER_STREAM", "") == NameKind::unknown));
+  BOOST_TEST((judged("XLOG_SIM_MEMORY", "") == NameKind::not_ours));
+  BOOST_TEST((judged("XLOGIN_SHELL", "") == NameKind::not_ours));
+  for (const OptionRow& row : kOptions) {
+    std::string_view nearest;
+    BOOST_TEST((kind_of_name(row.name, nearest) == NameKind::option), row.name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(parts_that_name_no_gpu) {
+  Options options;
+  BOOST_TEST(parse({{"XLOG_BUDGET", "4G,0=1G,17=2G,GPU-ab=1G,GPU-cd=1G"}}, options));
+  BudgetMatches matches;
+  options.budget.match(0, "GPU-abcd", matches);
+  BOOST_TEST(options.budget.unmatched(matches)->ordinal == 17);
+  options.budget.match(17, "GPU-cd00", matches);
+  BOOST_TEST((options.budget.unmatched(matches) == nullptr));
+  BOOST_TEST(options.budget.limit(17, "GPU-ef", 80 * kGiB) == 2 * kGiB);
 }

@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -20,16 +19,29 @@ struct FakeDriver {
   static inline std::atomic<uint64_t> next{0x1000};
   static inline std::atomic<int> fail_alloc{0};  // that many next allocations fail
   static inline std::atomic<int> fail_free{0};
-  static inline std::map<CUstream, bool> busy;
+  static inline std::atomic<bool> forbidden{false};  // a capture forbids to allocate
+  static inline std::atomic<bool> done{false};       // what the events say
+  static inline std::atomic<uint64_t> events{0};
+  static inline CUstream recorded_in{};
+  static inline int over_context = 0;
+  static inline const CUcontext current = reinterpret_cast<CUcontext>(0x4000);
   static inline std::atomic<int> allocations{0};
 
   FakeDriver() {
     next = 0x1000;
     fail_alloc = 0;
     fail_free = 0;
-    busy.clear();
+    forbidden = false;
+    done = false;
+    events = 0;
+    recorded_in = nullptr;
+    over_context = 0;
     allocations = 0;
-    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t) {
+    api.cuMemAlloc_v2 = [](CUdeviceptr* p, size_t bytes) {
+      if (bytes >= kNeverServed) {
+        *p = 0;
+        return forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
+      }
       if (fail_alloc > 0 && fail_alloc.fetch_sub(1) > 0) {
         *p = 0;
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -46,27 +58,21 @@ struct FakeDriver {
     api.cuMemAllocAsync = [](CUdeviceptr* p, size_t, CUstream) { return *p = next.fetch_add(0x200), CUDA_SUCCESS; };
     api.cuMemFree_v2 = [](CUdeviceptr) { return fail_free > 0 && fail_free.fetch_sub(1) > 0 ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS; };
     api.cuMemFreeAsync = [](CUdeviceptr, CUstream) { return CUDA_SUCCESS; };
-    api.cuCtxGetCurrent = [](CUcontext* c) { return *c = nullptr, CUDA_SUCCESS; };
-    api.cuStreamQuery = [](CUstream s) { return busy[s] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
+    api.cuCtxGetCurrent = [](CUcontext* c) { return *c = current, CUDA_SUCCESS; };
+    api.cuCtxPushCurrent_v2 = [](CUcontext) { return CUDA_SUCCESS; };
+    api.cuCtxPopCurrent_v2 = [](CUcontext*) { return CUDA_SUCCESS; };
+    api.cuEventCreate = [](CUevent* e, unsigned) { return *e = reinterpret_cast<CUevent>(++events * 16), CUDA_SUCCESS; };
+    api.cuEventDestroy_v2 = [](CUevent) { return CUDA_SUCCESS; };
+    api.cuEventRecord = [](CUevent, CUstream s) { return recorded_in = s, CUDA_SUCCESS; };
+    api.cuCtxRecordEvent = [](CUcontext, CUevent) { return ++over_context, CUDA_SUCCESS; };
+    api.cuEventQuery = [](CUevent) { return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; };
   }
 };
 
 CUstream stream(uintptr_t n) { return reinterpret_cast<CUstream>(0x1000 + n); }  // 1 and 2 are the special handles
-CUmemoryPool pool() { return reinterpret_cast<CUmemoryPool>(0x77); }
-
 AllocationRequest plain(size_t bytes) { return {.bytes = bytes, .kind = Kind::plain, .api = "cuMemAlloc_v2"}; }
-AllocationRequest ordered(size_t bytes, uintptr_t on) {
-  return {.bytes = bytes,
-          .kind = Kind::async,
-          .api = "cuMemAllocAsync",
-          .stream_arg = {stream(on), false},
-          .pool = pool(),
-          .stream_number = on};
-}
 FreeRequest free_plain() { return {.api = "cuMemFree_v2"}; }
-FreeRequest free_ordered(uintptr_t on) {
-  return {.api = "cuMemFreeAsync", .ordered = true, .stream_arg = {stream(on), false}, .stream_number = on};
-}
+FreeRequest free_ordered(uintptr_t on) { return {.api = "cuMemFreeAsync", .ordered = true, .stream_arg = {stream(on), false}}; }
 
 DeviceBlock make_block(uint64_t ptr, size_t bytes, uint64_t generation) {
   DeviceBlock block;
@@ -109,6 +115,14 @@ BOOST_FIXTURE_TEST_CASE(above_the_limit_the_driver_is_not_asked, BudgetFixture) 
   BOOST_TEST(FakeDriver::allocations == 0);
 }
 
+BOOST_FIXTURE_TEST_CASE(what_the_driver_would_refuse_for_another_reason_has_its_code, BudgetFixture) {
+  DeviceBlock block;
+  FakeDriver::forbidden = true;
+  Status status = budget.allocate(plain(1001), block);
+  BOOST_TEST((status.error == Error::driver));
+  BOOST_TEST(status.code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
 BOOST_FIXTURE_TEST_CASE(refusals_of_the_driver_leak_nothing, BudgetFixture) {
   DeviceBlock block;
   FakeDriver::fail_alloc = 1000;
@@ -141,44 +155,79 @@ BOOST_FIXTURE_TEST_CASE(a_pitch_is_charged_as_it_is, BudgetFixture) {
   BOOST_TEST(budget.reserved_bytes() == 512);
 }
 
-BOOST_FIXTURE_TEST_CASE(pending_bytes_are_their_streams_own, BudgetFixture) {
+BOOST_FIXTURE_TEST_CASE(a_free_in_a_stream_counts_until_its_event_is_done, BudgetFixture) {
   DeviceBlock block;
-  FakeDriver::busy[stream(1)] = true;
-  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());
+  BOOST_TEST(budget.allocate(plain(700), block).ok());
   BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
+  BOOST_TEST(FakeDriver::recorded_in == stream(1));
   BOOST_TEST(budget.reserved_bytes() == 700);
   DeviceBlock other;
-  BOOST_TEST(budget.allocate(ordered(300, 2), other).ok());   // beside them
-  BOOST_TEST(!budget.allocate(ordered(700, 2), block).ok());  // not theirs
-  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());   // its own
-  BOOST_TEST(budget.reserved_bytes() == 1000);
-  BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
-  FakeDriver::busy[stream(1)] = false;
-  BOOST_TEST(budget.allocate(ordered(700, 2), block).ok());  // the free is done
+  BOOST_TEST(budget.allocate(plain(300), other).ok());   // beside it
+  BOOST_TEST(!budget.allocate(plain(700), block).ok());  // the free is not done
+  FakeDriver::done = true;
+  BOOST_TEST(budget.allocate(plain(700), block).ok());
   BOOST_TEST(budget.reserved_bytes() == 1000);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_recycled_handle_owes_nothing, BudgetFixture) {
+BOOST_FIXTURE_TEST_CASE(any_number_of_frees_is_remembered, BudgetFixture) {
+  DeviceLedger large;
+  GlobalDeviceBudget wide(native, 1 << 20, large);
+  for (int round = 0; round < 3; ++round) {
+    FakeDriver::done = false;
+    for (uintptr_t on = 1; on <= 2000; ++on) {
+      DeviceBlock block;
+      BOOST_REQUIRE(wide.allocate(plain(1), block).ok());
+      BOOST_REQUIRE(wide.deallocate(block, free_ordered(on)).ok());
+    }
+    BOOST_TEST(wide.reap_pending().ok());
+    BOOST_TEST(wide.reserved_bytes() == 2000);
+    FakeDriver::done = true;
+    BOOST_TEST(wide.reap_pending().ok());
+    BOOST_TEST(wide.reserved_bytes() == 0);
+  }
+  BOOST_TEST(FakeDriver::events == 2000);  // those of the first round are used again
+}
+
+BOOST_FIXTURE_TEST_CASE(a_context_that_ends_settles_its_own_frees, BudgetFixture) {
   DeviceBlock block;
-  FakeDriver::busy[stream(1)] = true;
-  BOOST_TEST(budget.allocate(ordered(700, 1), block).ok());
+  BOOST_TEST(budget.allocate(plain(400), block).ok());
   BOOST_TEST(budget.deallocate(block, free_ordered(1)).ok());
-  native.stream_destroyed(stream(1));
+  native.begin_context_end(FakeDriver::current, true);
+  // Another context of the same handle: its free is its own.
+  BOOST_TEST(budget.allocate(plain(300), block).ok());
+  BOOST_TEST(budget.deallocate(block, free_ordered(2)).ok());
+  native.finish_context_end(FakeDriver::current, true);
+  BOOST_TEST(budget.settle({}).ok());
+  BOOST_TEST(budget.reserved_bytes() == 300);
+  native.begin_context_end(FakeDriver::current, true);
+  native.finish_context_end(FakeDriver::current, false);  // the call failed
+  BOOST_TEST(budget.settle({}).ok());
+  BOOST_TEST(budget.reserved_bytes() == 300);
+  FakeDriver::done = true;
   BOOST_TEST(budget.settle({}).ok());
   BOOST_TEST(budget.reserved_bytes() == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(more_streams_than_are_remembered, BudgetFixture) {
-  for (uintptr_t on = 1; on <= 2000; ++on) {
-    FakeDriver::busy[stream(on)] = true;
-    DeviceBlock block;
-    BOOST_REQUIRE(budget.allocate(ordered(1, on), block).ok());
-    BOOST_REQUIRE(budget.deallocate(block, free_ordered(on)).ok());
-  }
-  BOOST_TEST(budget.reserved_bytes() <= 256);
-  FakeDriver::busy.clear();
-  BOOST_TEST(budget.reap_pending().ok());
+// A record there would end the capture of another thread.
+BOOST_AUTO_TEST_CASE(nothing_is_recorded_in_the_legacy_stream_beside_a_capture) {
+  FakeDriver driver;
+  CaptureGate gate{};
+  NativeResource native{driver.api, 0, true, BudgetCount::bytes, &gate};
+  DeviceLedger ledger;
+  GlobalDeviceBudget budget{native, 1000, ledger};
+  FakeDriver::done = true;
+  gate.begin({.handle = stream(1)}, FakeDriver::current);
+  DeviceBlock block;
+  BOOST_TEST(budget.allocate(plain(400), block).ok());
+  BOOST_TEST(budget.deallocate(block, {.ordered = true}).ok());
+  BOOST_TEST(budget.settle({}).ok());
+  BOOST_TEST(budget.reserved_bytes() == 400);
+  BOOST_TEST(FakeDriver::recorded_in == nullptr);
+  BOOST_TEST(FakeDriver::over_context == 0);
+  gate.ended({.handle = stream(1)}, FakeDriver::current);
+  BOOST_TEST(budget.settle({}).ok());
   BOOST_TEST(budget.reserved_bytes() == 0);
+  BOOST_TEST(FakeDriver::over_context == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_limit_of_nothing, BudgetFixture) {

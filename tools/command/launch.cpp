@@ -191,12 +191,9 @@ bool check_environment(std::vector<std::string>& complaints) {
   complaints = lines;
   for (char** each = environ; *each != nullptr; ++each) {
     std::string_view name = std::string_view(*each).substr(0, std::string_view(*each).find('='));
-    bool known = false;
-    for (const OptionRow& row : kOptions) {
-      known = known || row.name == name;
-    }
-    if (name.starts_with("XLOG_") && !name.starts_with("XLOG_SIM_") && !known) {
-      std::string_view near = nearest_option(name);
+    std::string_view near;
+    NameKind kind = kind_of_name(name, near);
+    if (kind == NameKind::unknown || kind == NameKind::like_limit) {
       complaints.push_back(std::string(name) + " is not an option of this library" +
                            (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
     }
