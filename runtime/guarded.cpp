@@ -71,7 +71,9 @@ bool Runtime::is_fenced(CUdeviceptr ptr) noexcept {
   return fenced;
 }
 
-CUdeviceptr Runtime::as_without_guard(CUdeviceptr ptr) noexcept { return is_past_the_end(ptr, 1) ? kNoBlock : ptr; }
+CUdeviceptr Runtime::as_without_guard(CUdeviceptr ptr) noexcept {
+  return is_gone(ptr) || (guards() && is_past_the_end(ptr, 1)) ? kNoBlock : ptr;
+}
 
 void Runtime::report_bad_free(CUdeviceptr ptr, const FreeRequest& request) noexcept {
   GuardRecord record{};

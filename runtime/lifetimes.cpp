@@ -141,14 +141,21 @@ Runtime::ContextEnd::ContextEnd(Runtime& runtime, CUcontext context, std::string
     runtime.begin_guard_end(context, alive, api);
     runtime.each_device([=](NativeDevice& device) { device.native().begin_context_end(context, alive); });
     leaving_.take_if([context](const DeviceBlock& block) { return ends_with(block, context); }, alive);
+    runtime.each_guard([=](GuardResource& guard) { guard.suspend_context(context); });
+    runtime.each_source([=](PlainSource& source) { source.begin_context_end(context); });
   }
 }
 
 void Runtime::ContextEnd::finish(CUresult result) noexcept {
   leaving_.finish(result);
-  if (result == CUDA_SUCCESS && context_ != nullptr) {
+  if (context_ == nullptr) {
+    return;
+  }
+  if (result == CUDA_SUCCESS) {
     runtime_.forget_context(context_);
-  } else if (context_ != nullptr) {
+  } else {
+    runtime_.each_source([this](PlainSource& source) { source.context_stays(context_); });
+    runtime_.each_guard([this](GuardResource& guard) { guard.context_stays(context_); });
     runtime_.each_device([this](NativeDevice& device) { device.native().finish_context_end(context_, false); });
   }
 }

@@ -99,6 +99,10 @@ class Runtime {
   [[nodiscard]] bool guards() const noexcept { return engaged_ && options_.guards(); }
   // The driver would refuse a copy or a set of these bytes if there were no guard.
   bool is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept;
+  // The program has freed the block that `ptr` lies in, and a backend keeps it from the driver.
+  bool is_gone(CUdeviceptr ptr) noexcept;
+  // The driver may know addresses, or more bytes, than the program should see.
+  [[nodiscard]] bool hides_memory() const noexcept { return engaged_ && holds_back(); }
   // What the driver is to be asked about instead of `ptr`: an address that it does not know, when the program has none there.
   CUdeviceptr as_without_guard(CUdeviceptr ptr) noexcept;
   // What the driver said of a range, as the program asked for the block that is there.

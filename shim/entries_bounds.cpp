@@ -5,6 +5,7 @@
 
 using xlog::Entry;
 using xlog::Row;
+using xlog::Runtime;
 
 namespace {
 
@@ -44,9 +45,12 @@ Range target(const Space* c) {
   return c == nullptr ? Range{} : side(c->dstMemoryType, c->dstDevice, first, c->dstPitch, c->dstPitch * c->dstHeight, *c, c->Depth);
 }
 
+bool is_refused(Runtime& runtime, const Range& range) noexcept {
+  return range.bytes != 0 && (runtime.is_gone(range.at) || (runtime.guards() && runtime.is_past_the_end(range.at, range.bytes)));
+}
+
 bool is_refused(Entry& entry, const Range& a, const Range& b = {}) noexcept {
-  return entry.serves() && entry.runtime().guards() &&
-         (entry.runtime().is_past_the_end(a.at, a.bytes) || entry.runtime().is_past_the_end(b.at, b.bytes));
+  return entry.serves() && entry.runtime().hides_memory() && (is_refused(entry.runtime(), a) || is_refused(entry.runtime(), b));
 }
 
 }  // namespace

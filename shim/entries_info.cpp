@@ -25,7 +25,7 @@ XLOG_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
 XLOG_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr ptr) {
   using Call = xlog::cuMemGetAddressRange_v2_t;
   Entry entry(Row::cuMemGetAddressRange_v2);
-  if (!entry.serves() || !entry.runtime().guards()) {
+  if (!entry.serves() || !entry.runtime().hides_memory()) {
     return entry.forward<Call>(base, size, ptr);
   }
   CUdeviceptr found = base != nullptr ? *base : 0;
@@ -46,7 +46,7 @@ XLOG_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CU
 XLOG_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
   using Call = decltype(&::cuPointerGetAttribute);
   Entry entry(Row::cuPointerGetAttribute);
-  if (!entry.serves() || !entry.runtime().guards()) {
+  if (!entry.serves() || !entry.runtime().hides_memory()) {
     return entry.forward<Call>(data, attribute, ptr);
   }
   CUresult result = entry.forward<Call>(data, attribute, entry.runtime().as_without_guard(ptr));
@@ -59,7 +59,7 @@ XLOG_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attri
 XLOG_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr ptr) {
   using Call = decltype(&::cuPointerGetAttributes);
   Entry entry(Row::cuPointerGetAttributes);
-  if (!entry.serves() || !entry.runtime().guards()) {
+  if (!entry.serves() || !entry.runtime().hides_memory()) {
     return entry.forward<Call>(count, attributes, data, ptr);
   }
   CUdeviceptr asked = entry.runtime().as_without_guard(ptr);

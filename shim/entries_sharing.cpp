@@ -20,6 +20,9 @@ XLOG_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
 #define XLOG_SHARED(name, parameters, ...)                           \
   XLOG_EXPORT CUresult name parameters {                             \
     Entry entry(Row::name);                                          \
+    if (entry.serves() && entry.runtime().is_gone(dptr)) {           \
+      return CUDA_ERROR_INVALID_VALUE;                               \
+    }                                                                \
     CUresult result = entry.forward<decltype(&::name)>(__VA_ARGS__); \
     if (entry.serves() && result == CUDA_SUCCESS) {                  \
       entry.runtime().shared_out(dptr);                              \

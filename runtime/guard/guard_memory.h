@@ -69,8 +69,17 @@ class GuardMemory final : private ContextWork::Client {
   // An event of the stream's context; nullptr when there is none.
   CUevent take_event(const StreamArg& stream, CUcontext& context) noexcept;
   void give_event(CUcontext context, CUevent event) noexcept;
+  // The driver is about to end the context; then context_stays() or context_ended().
+  void begin_context_end(CUcontext context) noexcept {
+    work_.lanes().suspend(context, [](ContextLane&) {});
+    looks_.suspend(context, [](ContextLane&) {});
+  }
+  void context_stays(CUcontext context) noexcept {
+    work_.lanes().resume(context, [](ContextLane&) {});
+    looks_.resume(context, [](ContextLane&) {});
+  }
   void context_ended(CUcontext context) noexcept {
-    work_.close(context);
+    work_.close(context, [](ContextLane&) {});
     looks_.close(context, [](ContextLane&) {});
     pinned_.context_ended(context);
   }

@@ -66,6 +66,9 @@ class GuardResource final : public ResourceAdaptor {
   void refuse_context(CUcontext context) noexcept { memory_.refuse_context(context); }
   [[nodiscard]] bool knows_context(CUcontext context) noexcept { return memory_.knows_context(context); }
   void check_ending(const DeviceBlock& block, std::string_view api) noexcept;
+  // The last before the driver's call: its handles may not be used from here on.
+  void suspend_context(CUcontext context) noexcept { memory_.begin_context_end(context); }
+  void context_stays(CUcontext context) noexcept { memory_.context_stays(context); }
   void finish_context_end(CUcontext context) noexcept {
     memory_.context_ended(context);
     ordered_.context_ended(context);

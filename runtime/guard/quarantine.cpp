@@ -9,7 +9,7 @@ bool Quarantine::add(DeviceBlock& block) noexcept {
   if (node == nullptr) {
     return false;
   }
-  addresses_.add(block.ptr);
+  addresses_.add(block.ptr, block.bytes);
   LockGuard guard(lock_);
   bytes_.fetch_add(block.taken, std::memory_order_relaxed);
   node->block = std::move(block);

@@ -5,7 +5,7 @@ namespace xlog {
 CUresult CacheSource::make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept { return driver_.cuMemAlloc_v2(&ptr, bytes); }
 
 // The driver waits for all work of the context once more.
-void CacheSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
+void CacheSource::unmake(ContextLane* lane, CUdeviceptr ptr, size_t) noexcept {
   if (lane != nullptr) {
     driver_.cuMemFree_v2(ptr);
   }

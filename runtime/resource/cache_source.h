@@ -17,7 +17,8 @@ class CacheSource final : public PlainSource {
  private:
   bool declines() noexcept override { return false; }
   CUresult make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept override;
-  void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
+  void unmake(ContextLane* lane, CUdeviceptr ptr, size_t bytes) noexcept override;
+  [[nodiscard]] bool ends_with_context() const noexcept override { return true; }
   CUresult give_back(CUdeviceptr ptr) noexcept override { return driver_.cuMemFree_v2(ptr); }
   CUresult free_by_driver(const DeviceBlock& block, const FreeRequest& request) noexcept override;
   // The driver's call does both.

@@ -54,8 +54,11 @@ bool ContextLanes::knows(CUcontext context) noexcept { return search(context) !=
 ContextLane* ContextLanes::claim(CUcontext context) noexcept {
   std::atomic<ContextLane*>& first = head(context);
   ContextLane* lane = first.load(std::memory_order_relaxed);
-  while (lane != nullptr &&
-         (lane->context.load(std::memory_order_relaxed) != nullptr || lane->users.load(std::memory_order_seq_cst) != 0)) {
+  auto is_taken = [](const ContextLane& each) {
+    return each.context.load(std::memory_order_relaxed) != nullptr || each.ending != nullptr ||
+           each.users.load(std::memory_order_seq_cst) != 0;
+  };
+  while (lane != nullptr && is_taken(*lane)) {
     lane = lane->next;
   }
   if (lane == nullptr) {
@@ -66,6 +69,7 @@ ContextLane* ContextLanes::claim(CUcontext context) noexcept {
     lane->next = first.load(std::memory_order_relaxed);
     first.store(lane, std::memory_order_release);
   }
+  lane->ended = false;
   lane->incarnation.store(incarnations_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return lane;
 }
@@ -94,25 +98,12 @@ ContextLanes::Use ContextLanes::open(const DriverApi& driver, CUcontext context,
   return find(context);
 }
 
-ContextLane* ContextLanes::take(CUcontext context) noexcept {
-  LockGuard guard(lock_);
-  ContextLane* lane = search(context);
-  if (lane == nullptr) {
-    return nullptr;
-  }
-  lane->users.fetch_add(1, std::memory_order_acq_rel);  // nobody else takes it meanwhile
-  lane->context.store(nullptr, std::memory_order_seq_cst);
+void ContextLanes::wait_for_users(const ContextLane& lane) noexcept {
   uint64_t start = steady_time();
-  while (lane->users.load(std::memory_order_seq_cst) != 1 && steady_time() - start < kPatience) {
+  while (lane.users.load(std::memory_order_seq_cst) != 0 && steady_time() - start < kPatience) {
     sched_yield();
   }
-  lane->stream = nullptr;
-  lane->refused = false;
-  lane->events.forget();
-  return lane;
 }
-
-void ContextLanes::put(ContextLane* lane) noexcept { lane->users.fetch_sub(1, std::memory_order_acq_rel); }
 
 void ContextLanes::refuse(CUcontext context) noexcept {
   LockGuard guard(lock_);

@@ -14,7 +14,9 @@
 namespace xlog {
 
 struct ContextLane {
-  std::atomic<CUcontext> context;     // nullptr: the context has ended, and the lane waits for another one
+  std::atomic<CUcontext> context;     // nullptr: the context has ended, or is about to; or the lane waits for another one
+  CUcontext ending;                   // the context that is about to end
+  bool ended;                         // it has: its handles, and the memory that is its own, are the driver's
   std::atomic<uint64_t> incarnation;  // of that context, from 1
   std::atomic<uint32_t> users;
   bool refused;     // gets neither a stream nor events: an event over a green context does not cover what may use its memory
@@ -52,15 +54,47 @@ class ContextLanes {
   // The same, made when it is not there; the context is current, the thread in the relaxed capture mode. None for a refused context,
   // or without host memory.
   Use open(const DriverApi& driver, CUcontext context, bool with_stream) noexcept;
-  // The context has ended: no new user finds the lane, those inside are waited for, forget(lane) is called. Call while no other
-  // context can be given the handle.
-  template <class Forget>
-  void close(CUcontext context, Forget forget) noexcept {
-    ContextLane* lane = take(context);
-    if (lane != nullptr) {
-      forget(*lane);
-      put(lane);
-    }
+  // The driver is about to end the context, and its handles with it: no new user finds the lane, and those inside are waited for.
+  // act(lane) is called. Then one of the other two, while no other context can be given the handle.
+  template <class Act>
+  void suspend(CUcontext context, Act act) noexcept {
+    LockGuard guard(lock_);
+    each_of(context, [&](ContextLane& lane) {
+      if (lane.context.load(std::memory_order_relaxed) == context) {
+        lane.ending = context;
+        lane.context.store(nullptr, std::memory_order_seq_cst);
+        wait_for_users(lane);
+        act(lane);
+      }
+    });
+  }
+  // The driver refused to end it.
+  template <class Act>
+  void resume(CUcontext context, Act act) noexcept {
+    LockGuard guard(lock_);
+    each_of(context, [&](ContextLane& lane) {
+      if (lane.ending == context) {
+        act(lane);
+        lane.ending = nullptr;
+        lane.context.store(context, std::memory_order_seq_cst);
+      }
+    });
+  }
+  // It has ended; the lane then waits for another context.
+  template <class Act>
+  void close(CUcontext context, Act act) noexcept {
+    suspend(context, [](ContextLane&) {});
+    LockGuard guard(lock_);
+    each_of(context, [&](ContextLane& lane) {
+      if (lane.ending == context) {
+        lane.ended = true;
+        lane.stream = nullptr;
+        lane.refused = false;
+        lane.events.forget();
+        act(lane);
+        lane.ending = nullptr;
+      }
+    });
   }
   // This context gets no lane until it ends.
   void refuse(CUcontext context) noexcept;
@@ -86,8 +120,14 @@ class ContextLanes {
   ContextLane* search(CUcontext context) noexcept;
   // Under the lock.
   ContextLane* claim(CUcontext context) noexcept;
-  ContextLane* take(CUcontext context) noexcept;
-  void put(ContextLane* lane) noexcept;
+  static void wait_for_users(const ContextLane& lane) noexcept;
+  template <class Act>
+  void each_of(CUcontext context, Act act) noexcept {
+    for (ContextLane* lane = context != nullptr ? head(context).load(std::memory_order_acquire) : nullptr; lane != nullptr;
+         lane = lane->next) {
+      act(*lane);
+    }
+  }
 
   Lock lock_;
   std::atomic<uint64_t> incarnations_;

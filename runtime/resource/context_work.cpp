@@ -115,11 +115,9 @@ void ContextWork::settle(const ReapGoal& goal) noexcept {
   });
 }
 
-void ContextWork::close(CUcontext context) noexcept {
-  lanes_.close(context, [this](ContextLane& lane) {
-    Settled settled(*this, lane);
-    lane.frees.forget(settled);
-  });
+void ContextWork::forget(ContextLane& lane) noexcept {
+  Settled settled(*this, lane);
+  lane.frees.forget(settled);
 }
 
 }  // namespace xlog

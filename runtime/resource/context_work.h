@@ -69,8 +69,14 @@ class ContextWork {
   void settle(const ReapGoal& goal) noexcept;
   // Waits for the oldest of this context until no more than `most` bytes are queued, or nothing of it is.
   void settle_down_to(ContextLane& lane, uint64_t most) noexcept;
-  // The context has ended: what was queued is done.
-  void close(CUcontext context) noexcept;
+  // The context has ended: what was queued is done. act(lane) is called behind that.
+  template <class Act>
+  void close(CUcontext context, Act act) noexcept {
+    lanes_.close(context, [&](ContextLane& lane) {
+      forget(lane);
+      act(lane);
+    });
+  }
 
   [[nodiscard]] uint64_t queued_bytes() const noexcept { return queued_.load(std::memory_order_relaxed); }
   // Bytes that were settled and that take_settled() has not yet returned.
@@ -81,6 +87,7 @@ class ContextWork {
   class Settled;
   // Bytes that were settled; with `wait`, after waiting for the oldest, and 0 only when nothing is queued or a wait failed.
   uint64_t settle_lane(ContextLane& lane, bool wait) noexcept;
+  void forget(ContextLane& lane) noexcept;
   void record_parked(ContextLane& lane) noexcept;
 
   const DriverApi& driver_;

@@ -24,13 +24,25 @@ size_t FenceSource::granularity() noexcept {
   return known;
 }
 
-CUresult FenceSource::set_access(const Mapping& mapping, uint32_t devices) noexcept {
+CUresult FenceSource::set_access(const Mapping& mapping, int device) noexcept {
+  CUmemAccessDesc access{};
+  access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return driver_.cuMemSetAccess(mapping.ptr, mapping.bytes, &access, 1);
+}
+
+CUresult FenceSource::give_to_readers(const Mapping& mapping, size_t first, size_t& count) noexcept {
   CUresult result = CUDA_SUCCESS;
-  for (int i = 0; devices >> i != 0 && result == CUDA_SUCCESS; ++i) {
-    CUmemAccessDesc access{};
-    access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = i};
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    result = (devices >> i & 1U) != 0 ? driver_.cuMemSetAccess(mapping.ptr, mapping.bytes, &access, 1) : CUDA_SUCCESS;
+  for (count = first; result == CUDA_SUCCESS; ++count) {
+    int reader = 0;
+    {
+      LockGuard guard(readers_lock_);
+      if (count >= readers_.size()) {
+        return result;
+      }
+      reader = readers_[count];
+    }
+    result = set_access(mapping, reader);
   }
   return result;
 }
@@ -65,7 +77,7 @@ CUresult FenceSource::map(size_t bytes, Mapping& out) noexcept {
     out = {.ptr = reserved + kGranule, .block = reserved + kGranule + (before_ ? 0 : mapped - bytes), .bytes = mapped, .memory = memory};
     result = driver_.cuMemMap(out.ptr, mapped, 0, memory, 0);
     if (result == CUDA_SUCCESS) {
-      result = set_access(out, readers_.load(std::memory_order_seq_cst) | 1U << device_);
+      result = set_access(out, device_);
       if (result != CUDA_SUCCESS) {
         driver_.cuMemUnmap(out.ptr, mapped);
       }
@@ -83,16 +95,14 @@ CUresult FenceSource::map(size_t bytes, Mapping& out) noexcept {
 CUresult FenceSource::make(ContextLane&, size_t bytes, CUdeviceptr& ptr) noexcept {
   Mapping made{};
   Mapping replaced{};
-  uint32_t known = readers_.load(std::memory_order_seq_cst);
+  size_t known = 0;
   CUresult result = map(bytes, made);
+  result = result == CUDA_SUCCESS ? give_to_readers(made, 0, known) : result;
   if (result != CUDA_SUCCESS) {
     return result;
   }
   mappings_.insert(Mapping(made), replaced);
-  uint32_t readers = readers_.load(std::memory_order_seq_cst);
-  if (readers != known) {  // granted meanwhile: whoever granted may not have seen this one
-    set_access(made, readers);
-  }
+  give_to_readers(made, known, known);  // granted meanwhile: whoever granted may not have seen this one
   ptr = made.block;
   return CUDA_SUCCESS;
 }
@@ -133,7 +143,7 @@ CUresult FenceSource::unmap(CUdeviceptr ptr) noexcept {
 }
 
 // The memory is no context's: it goes back whether the context lives or not.
-void FenceSource::unmake(ContextLane*, CUdeviceptr ptr) noexcept { unmap(ptr); }
+void FenceSource::unmake(ContextLane*, CUdeviceptr ptr, size_t) noexcept { unmap(ptr); }
 
 void FenceSource::end_block(const DeviceBlock& block) noexcept {
   RelaxedCapture relaxed(driver_);
@@ -151,7 +161,15 @@ CUdeviceptr FenceSource::block_in(CUdeviceptr base) noexcept {
 }
 
 void FenceSource::grant_peer(int reader) noexcept {
-  readers_.fetch_or(1U << reader, std::memory_order_seq_cst);
+  {
+    LockGuard guard(readers_lock_);
+    for (int each : readers_) {
+      if (each == reader) {
+        return;
+      }
+    }
+    readers_.add(reader);
+  }
   size_t room = mappings_.size();
   auto* all = room != 0 ? static_cast<Mapping*>(map_state(room * sizeof(Mapping))) : nullptr;
   if (all == nullptr) {
@@ -168,7 +186,7 @@ void FenceSource::grant_peer(int reader) noexcept {
       },
       &none, 1);
   for (size_t i = 0; i < count; ++i) {
-    set_access(all[i], 1U << reader);  // one that is unmapped meanwhile needs none
+    set_access(all[i], reader);  // one that is unmapped meanwhile needs none
   }
   unmap_state(all, room * sizeof(Mapping));
 }

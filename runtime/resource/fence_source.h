@@ -36,7 +36,8 @@ class FenceSource final : public PlainSource {
 
   bool declines() noexcept override { return granularity() != kGranule; }
   CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept override;
-  void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
+  void unmake(ContextLane* lane, CUdeviceptr ptr, size_t bytes) noexcept override;
+  CUdeviceptr block_at(CUdeviceptr base) noexcept override { return block_in(base); }
   CUresult give_back(CUdeviceptr ptr) noexcept override { return unmap(ptr); }
   CUresult free_by_driver(const DeviceBlock& block, const FreeRequest&) noexcept override { return free_after_waiting(block); }
   uint64_t most_kept() noexcept override { return 0; }
@@ -49,15 +50,18 @@ class FenceSource final : public PlainSource {
   size_t granularity() noexcept;
   CUresult take_memory(size_t bytes, CUmemGenericAllocationHandle& out) noexcept;
   CUresult map(size_t bytes, Mapping& out) noexcept;
-  CUresult set_access(const Mapping& mapping, uint32_t devices) noexcept;
+  CUresult set_access(const Mapping& mapping, int device) noexcept;
+  // For the readers from number `first` on, and how many there are then.
+  CUresult give_to_readers(const Mapping& mapping, size_t first, size_t& count) noexcept;
   CUresult unmap(CUdeviceptr ptr) noexcept;
   void retire(CUdeviceptr reserved, size_t bytes) noexcept;
 
   const int device_;
   const bool before_;
   std::atomic<size_t> granularity_{0};
-  std::atomic<int> rdma_{-1};         // memory may be registered with network cards, as plain memory may
-  std::atomic<uint32_t> readers_{0};  // other devices, a bit each
+  std::atomic<int> rdma_{-1};  // memory may be registered with network cards, as plain memory may
+  Lock readers_lock_{};
+  GrowingList<int> readers_;  // other devices
   AddressMap<Mapping> mappings_{};
   SpareMemory spare_{};
   // Addresses of blocks that were freed last: given back late, so that a use after the free does not meet a new block.

@@ -41,6 +41,20 @@ class FreeQueue {
   // Asks the driver about our events; everything that is done leaves the queue. Only success is done: an event that reports an error
   // stays until its context has ended.
   void settle(const DriverApi& driver, Done& done) noexcept;
+  // act(const QueuedFree&) for each free that is queued or parked, under the lock.
+  template <class Act>
+  void each(Act act) noexcept {
+    LockGuard guard(lock_);
+    auto all = [&](const List& list) {
+      for (const QueuedFree* free = list.first; free != nullptr; free = free->next) {
+        act(*free);
+      }
+    };
+    for (uint64_t i = first_; i != end_; ++i) {
+      all(at(i).frees);
+    }
+    all(parked_);
+  }
   // Event of the oldest free, nullptr when there is none. It may be recorded again before it is waited for: that waits for longer
   // than needed, and for nothing that cuMemFree would not wait for.
   CUevent oldest() noexcept;

@@ -57,18 +57,6 @@ CUdeviceptr KeptBlocks::take(uint64_t incarnation, size_t bytes) noexcept {
   return ptr;
 }
 
-bool KeptBlocks::take_oldest(KeptBlock& out) noexcept {
-  LockGuard guard(lock_);
-  KeptBlock* oldest = oldest_;
-  if (oldest == nullptr) {
-    return false;
-  }
-  unlink(oldest);
-  out = *oldest;
-  nodes_.put(oldest);
-  return true;
-}
-
 KeptBlock* KeptBlocks::take_all_of(uint64_t incarnation) noexcept {
   LockGuard guard(lock_);
   KeptBlock* taken = nullptr;

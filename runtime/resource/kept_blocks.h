@@ -1,7 +1,7 @@
 // Plain blocks that were freed and wait to be given out again: by context and exact size, the newest first; the oldest
 // of all is the first to go. A context is known by the number of its incarnation (context_lanes.h), so a block of a context that has
-// ended can never be given out in another one that has the same handle. Each call takes constant time, but for drop_all_of(), which
-// walks over all that is kept. Thread-safe; all zero is empty.
+// ended can never be given out in another one that has the same handle. Each call takes constant time, but for each_of() and
+// drop_all_of(), which walk over all that is kept. Thread-safe; all zero is empty.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,31 @@ class KeptBlocks {
   void keep(KeptBlock* block) noexcept;
   // 0 when none of that size is kept.
   CUdeviceptr take(uint64_t incarnation, size_t bytes) noexcept;
-  // False when there is none.
-  bool take_oldest(KeptBlock& out) noexcept;
+  // False when there is none. act(const KeptBlock&) is called under the lock: for what has to be done before each_of() of another
+  // thread can miss the block.
+  template <class Act>
+  bool take_oldest(KeptBlock& out, Act act) noexcept {
+    LockGuard guard(lock_);
+    KeptBlock* oldest = oldest_;
+    if (oldest == nullptr) {
+      return false;
+    }
+    unlink(oldest);
+    act(*oldest);
+    out = *oldest;
+    nodes_.put(oldest);
+    return true;
+  }
+  // act(const KeptBlock&) for each block of a context, under the lock.
+  template <class Act>
+  void each_of(uint64_t incarnation, Act act) noexcept {
+    LockGuard guard(lock_);
+    for (KeptBlock* each = oldest_; each != nullptr; each = each->newer) {
+      if (each->incarnation == incarnation) {
+        act(*each);
+      }
+    }
+  }
   // Takes out all blocks of a context. act(const KeptBlock&) is called for each, without a lock.
   template <class Act>
   void drop_all_of(uint64_t incarnation, Act act) noexcept {

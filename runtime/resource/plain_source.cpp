@@ -104,7 +104,7 @@ CUresult PlainSource::free_here(const DeviceBlock& block, const FreeRequest& req
   if (node == nullptr) {
     return free_after_waiting(block);
   }
-  held_.add(block.ptr);
+  held_.add(block.ptr, block.bytes);
   WaitResult waited = settings_.ordered || request.ordered ? free_later(*lane, node, request) : work_.wait(*lane);
   if (waited.is_done()) {
     pending = settings_.ordered || request.ordered;
@@ -115,9 +115,8 @@ CUresult PlainSource::free_here(const DeviceBlock& block, const FreeRequest& req
     return CUDA_SUCCESS;
   }
   kept_.drop(node);
-  CUresult result = waited.is_fault_of_the_work() ? waited.code() : free_after_waiting(block);
-  held_.remove(block.ptr);
-  return result;
+  held_.remove(block.ptr);  // first: the driver may give the address out again at once
+  return waited.is_fault_of_the_work() ? waited.code() : free_after_waiting(block);
 }
 
 // Unless it is done, nothing has changed. A free in stream order is never refused for want of an event and never waits: it is parked
@@ -144,13 +143,15 @@ CUresult PlainSource::free_after_waiting(const DeviceBlock& block) noexcept {
 }
 
 void PlainSource::keep(ContextLane& lane, KeptBlock* block) noexcept {
-  bool alive = lane.context.load(std::memory_order_acquire) != nullptr;
+  bool alive = !lane.ended;
   if (alive && keeps(block->taken, block->shared)) {
     kept_.keep(block);
     return;
   }
-  held_.remove(block->ptr);
-  unmake(alive ? &lane : nullptr, block->ptr);
+  if (alive || !ends_with_context()) {
+    held_.remove(block->ptr);
+  }
+  unmake(alive ? &lane : nullptr, block->ptr, block->bytes);
   kept_.drop(block);
 }
 
@@ -163,12 +164,18 @@ void PlainSource::work_is_done(ContextLane& lane, void* what) noexcept {
 // The oldest go first. Their work is done, whatever their context does now.
 void PlainSource::shrink(uint64_t most) noexcept {
   KeptBlock oldest;
-  while (kept_.bytes() > most && kept_.take_oldest(oldest)) {
-    held_.remove(oldest.ptr);
+  auto unhold_block = [this](const KeptBlock& block) { held_.remove(block.ptr); };
+  while (kept_.bytes() > most && kept_.take_oldest(oldest, unhold_block)) {
     RelaxedCapture relaxed(driver_);
     ContextLanes::Use lane = work_.lanes().find(oldest.context);
-    unmake(lane && lane.incarnation() == oldest.incarnation ? &*lane : nullptr, oldest.ptr);
+    unmake(lane && lane.incarnation() == oldest.incarnation ? &*lane : nullptr, oldest.ptr, oldest.bytes);
   }
+}
+
+bool PlainSource::hides(CUdeviceptr ptr) noexcept {
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  return held_.may_cover(ptr) && driver_.cuMemGetAddressRange_v2(&base, &bytes, ptr) == CUDA_SUCCESS && held_.contains(block_at(base));
 }
 
 bool PlainSource::relieve() noexcept {
@@ -180,20 +187,38 @@ bool PlainSource::relieve() noexcept {
 
 void PlainSource::settle(const ReapGoal& goal) noexcept { work_.settle(goal); }
 
+void PlainSource::hold_all_of(ContextLane& lane, bool on) noexcept {
+  auto act = [this, on](const KeptBlock& block) {
+    if (on) {
+      held_.add(block.ptr, block.bytes);
+    } else {
+      held_.remove(block.ptr);
+    }
+  };
+  if (ends_with_context()) {
+    kept_.each_of(lane.incarnation.load(std::memory_order_relaxed), act);
+    lane.frees.each([&](const QueuedFree& free) { act(*static_cast<const KeptBlock*>(free.what)); });
+  }
+}
+
+void PlainSource::begin_context_end(CUcontext context) noexcept {
+  work_.lanes().suspend(context, [this](ContextLane& lane) { hold_all_of(lane, false); });
+}
+
+void PlainSource::context_stays(CUcontext context) noexcept {
+  work_.lanes().resume(context, [this](ContextLane& lane) { hold_all_of(lane, true); });
+}
+
 void PlainSource::context_ended(CUcontext context) noexcept {
-  uint64_t incarnation = 0;
-  {
-    ContextLanes::Use lane = work_.lanes().find(context);
-    incarnation = lane ? lane.incarnation() : 0;
-  }
   RelaxedCapture relaxed(driver_);
-  work_.close(context);
-  if (incarnation != 0) {
-    kept_.drop_all_of(incarnation, [this](const KeptBlock& each) {
-      held_.remove(each.ptr);
-      unmake(nullptr, each.ptr);
+  work_.close(context, [this](ContextLane& lane) {
+    kept_.drop_all_of(lane.incarnation.load(std::memory_order_relaxed), [this](const KeptBlock& each) {
+      if (!ends_with_context()) {
+        held_.remove(each.ptr);
+      }
+      unmake(nullptr, each.ptr, each.bytes);
     });
-  }
+  });
   release_orphans();
 }
 

@@ -42,6 +42,8 @@ class PlainSource : private ContextWork::Client {
   CUresult free(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;
   // The program has freed this pointer, and the driver does not know.
   bool holds(CUdeviceptr ptr) noexcept { return held_.contains(ptr); }
+  // The program has freed the block that `ptr` lies in, and the driver does not know.
+  bool hides(CUdeviceptr ptr) noexcept;
   // Gives back to the driver what is held and not in use, after waiting for what is pending. False: there was nothing.
   bool relieve() noexcept;
   // What the driver counts as used although no block of the program is in it.
@@ -49,7 +51,10 @@ class PlainSource : private ContextWork::Client {
 
   // A block ended with its context, whose work is done: the driver has destroyed it.
   virtual void end_block(const DeviceBlock& block) noexcept = 0;
-  // The driver has destroyed the context; what is kept of it goes. Call while no other context can be given the handle.
+  // The driver is about to destroy the context, and with it what this source keeps of it: those addresses may belong to other blocks
+  // as soon as it has. Then one of the other two, while no other context can be given the handle: it refused, or it has done so.
+  void begin_context_end(CUcontext context) noexcept;
+  void context_stays(CUcontext context) noexcept;
   void context_ended(CUcontext context) noexcept;
   [[nodiscard]] bool knows_context(CUcontext context) noexcept { return work_.lanes().knows(context); }
 
@@ -71,7 +76,7 @@ class PlainSource : private ContextWork::Client {
   // A block from the driver, in the relaxed capture mode.
   virtual CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept = 0;
   // Gives one back whose work is done, in the relaxed capture mode. No lane: its context is gone, or is unknown.
-  virtual void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept = 0;
+  virtual void unmake(ContextLane* lane, CUdeviceptr ptr, size_t bytes) noexcept = 0;
   // The same for the program's own free, whose work was waited for: the code that the program gets.
   virtual CUresult give_back(CUdeviceptr ptr) noexcept = 0;
   // Most that is kept block by block.
@@ -85,6 +90,10 @@ class PlainSource : private ContextWork::Client {
   virtual CUresult free_after_waiting(const DeviceBlock& block) noexcept;
   // Gives back what could not be given back before; some context may be current, or none.
   virtual void release_orphans() noexcept {}
+  // The driver frees what is kept together with its context.
+  [[nodiscard]] virtual bool ends_with_context() const noexcept { return false; }
+  // The block that the driver's range at `base` stands for.
+  virtual CUdeviceptr block_at(CUdeviceptr base) noexcept { return base; }
   // The rest of relieve(), and whether it gave anything back.
   virtual bool release_idle() noexcept = 0;
   virtual void keep_within_bounds() noexcept = 0;
@@ -102,7 +111,7 @@ class PlainSource : private ContextWork::Client {
   // Gives back the oldest of what is kept, down to `most` bytes.
   void shrink(uint64_t most) noexcept;
   // The program has freed the pointer, or its context has ended, and the driver does not know: until unhold().
-  void hold(CUdeviceptr ptr) noexcept { held_.add(ptr); }
+  void hold(CUdeviceptr ptr, size_t bytes) noexcept { held_.add(ptr, bytes); }
   void unhold(CUdeviceptr ptr) noexcept { held_.remove(ptr); }
   void in_use(uint64_t bytes) noexcept;
   void not_in_use(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -112,6 +121,8 @@ class PlainSource : private ContextWork::Client {
 
  private:
   void work_is_done(ContextLane& lane, void* what) noexcept final;
+  // Of a lane that is suspended.
+  void hold_all_of(ContextLane& lane, bool on) noexcept;
   CUdeviceptr take_kept(CUcontext context, size_t bytes) noexcept;
   CUresult ask_about_stream(const StreamArg& stream) noexcept;
   CUresult free_here(const DeviceBlock& block, const FreeRequest& request, bool& pending) noexcept;

@@ -70,10 +70,10 @@ CUresult PoolSource::make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noe
   return CUDA_SUCCESS;
 }
 
-void PoolSource::unmake(ContextLane* lane, CUdeviceptr ptr) noexcept {
+void PoolSource::unmake(ContextLane* lane, CUdeviceptr ptr, size_t bytes) noexcept {
   bool alive = lane != nullptr && lane->stream != nullptr;
   if (!alive || driver_.cuMemFreeAsync(ptr, lane->stream) != CUDA_SUCCESS) {
-    add_orphan(ptr);
+    add_orphan({.ptr = ptr, .bytes = bytes});
   }
 }
 
@@ -136,23 +136,23 @@ uint64_t PoolSource::idle() noexcept {
 }
 
 void PoolSource::end_block(const DeviceBlock& block) noexcept {
-  add_orphan(block.ptr);
+  add_orphan({.ptr = block.ptr, .bytes = block.bytes});
   not_in_use(block.taken);
 }
 
 // Without host memory for it, it is given back at once if a context is current, and lost to the program if not.
-void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
+void PoolSource::add_orphan(const Orphan& orphan) noexcept {
   bool added = false;
-  hold(ptr);
+  hold(orphan.ptr, orphan.bytes);
   {
     LockGuard guard(lock_);
-    added = orphans_.add(ptr);
+    added = orphans_.add(orphan);
     orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
   }
   if (!added) {
     RelaxedCapture relaxed(driver_);
-    unhold(ptr);
-    driver_.cuMemFree_v2(ptr);
+    unhold(orphan.ptr);
+    driver_.cuMemFree_v2(orphan.ptr);
   }
 }
 
@@ -160,20 +160,20 @@ void PoolSource::add_orphan(CUdeviceptr ptr) noexcept {
 void PoolSource::release_orphans() noexcept {
   RelaxedCapture relaxed(driver_);
   for (CUresult result = CUDA_SUCCESS; orphan_count_.load(std::memory_order_relaxed) != 0 && result == CUDA_SUCCESS;) {
-    CUdeviceptr ptr = 0;
+    Orphan orphan{};
     {
       LockGuard guard(lock_);
       if (orphans_.size() == 0) {
         return;
       }
-      ptr = orphans_[orphans_.size() - 1];
+      orphan = orphans_[orphans_.size() - 1];
       orphans_.remove_at(orphans_.size() - 1);
       orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
     }
-    unhold(ptr);  // first: the driver may give the address out again at once
-    result = driver_.cuMemFree_v2(ptr);
+    unhold(orphan.ptr);  // first: the driver may give the address out again at once
+    result = driver_.cuMemFree_v2(orphan.ptr);
     if (result != CUDA_SUCCESS) {
-      add_orphan(ptr);
+      add_orphan(orphan);
     }
   }
 }

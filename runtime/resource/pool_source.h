@@ -26,7 +26,7 @@ class PoolSource final : public PlainSource {
  private:
   bool declines() noexcept override { return peers_.load(std::memory_order_relaxed) || pool() == nullptr; }
   CUresult make(ContextLane& lane, size_t bytes, CUdeviceptr& ptr) noexcept override;
-  void unmake(ContextLane* lane, CUdeviceptr ptr) noexcept override;
+  void unmake(ContextLane* lane, CUdeviceptr ptr, size_t bytes) noexcept override;
   CUresult give_back(CUdeviceptr ptr) noexcept override;
   CUresult free_by_driver(const DeviceBlock& block, const FreeRequest&) noexcept override { return free_after_waiting(block); }
   void release_orphans() noexcept override;
@@ -40,7 +40,11 @@ class PoolSource final : public PlainSource {
   CUmemoryPool pool() noexcept;
   [[nodiscard]] uint64_t reserved_now() noexcept;
   void note_growth(size_t bytes) noexcept;
-  void add_orphan(CUdeviceptr ptr) noexcept;
+  struct Orphan {
+    CUdeviceptr ptr;
+    size_t bytes;
+  };
+  void add_orphan(const Orphan& orphan) noexcept;
   bool peer_reads_pool(CUcontext owner, CUcontext reader) noexcept;
 
   const int device_;
@@ -51,7 +55,7 @@ class PoolSource final : public PlainSource {
   std::atomic<uint64_t> reserved_{0};  // by the pool, as last known
   // Blocks whose context ended before they were given back, and which the driver has not taken back yet.
   std::atomic<size_t> orphan_count_{0};
-  GrowingList<CUdeviceptr> orphans_;
+  GrowingList<Orphan> orphans_;
 };
 
 }  // namespace xlog

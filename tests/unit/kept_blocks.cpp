@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(kept_blocks_come_back_by_size_and_context) {
     BOOST_TEST(kept->take(1, size) == 0);
   }
   KeptBlock oldest;
-  BOOST_TEST(kept->take_oldest(oldest));
+  BOOST_TEST(kept->take_oldest(oldest, [](const KeptBlock&) {}));
   BOOST_TEST(oldest.ptr == 11);
   size_t others = 0;
   kept->drop_all_of(2, [&](const KeptBlock& each) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(kept_blocks_come_back_by_size_and_context) {
     ++others;
   });
   BOOST_TEST(others == 3000);
-  while (kept->take_oldest(oldest)) {
+  while (kept->take_oldest(oldest, [](const KeptBlock&) {})) {
   }
   BOOST_TEST(kept->bytes() == 0);
 }
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_newest_of_a_size_comes_back_first) {
   }
   BOOST_TEST(kept->take(1, 100) == 1536);
   KeptBlock oldest;
-  BOOST_TEST(kept->take_oldest(oldest));
+  BOOST_TEST(kept->take_oldest(oldest, [](const KeptBlock&) {}));
   BOOST_TEST(oldest.ptr == 512);
 }
 
