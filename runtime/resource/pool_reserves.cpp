@@ -1,5 +1,7 @@
 #include "runtime/resource/pool_reserves.h"
 
+#include "runtime/base/driver_api.h"
+
 #include <sched.h>
 
 #include "runtime/base/memory_map.h"

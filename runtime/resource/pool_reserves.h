@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/base/driver_api.h"
+#include "runtime/base/cuda_types.h"
 #include "runtime/base/lock.h"
 #include "runtime/resource/address_table.h"
 #include "runtime/resource/device_ledger.h"
