@@ -53,6 +53,10 @@ Status GlobalDeviceBudget::acquire_or_refuse(const AllocationRequest& request, u
   if (acquire(request, bytes, from_pending)) {
     return {};
   }
+  give_back_idle_pools();
+  if (acquire(request, bytes, from_pending)) {
+    return {};
+  }
   Status reaped;
   uint64_t start = steady_time();
   bool can_help = true;
@@ -191,6 +195,12 @@ void GlobalDeviceBudget::return_pending(const AllocationRequest& request, uint64
 void GlobalDeviceBudget::measure() noexcept {
   if (pools_ != nullptr) {
     pools_->measure();
+  }
+}
+
+void GlobalDeviceBudget::give_back_idle_pools() noexcept {
+  if (pools_ != nullptr) {
+    pools_->give_back_idle();
   }
 }
 

@@ -43,6 +43,7 @@ class GlobalDeviceBudget final : public ResourceAdaptor {
   void let_go(uint64_t bytes) noexcept { ledger_.release(bytes); }
   // Reads what pools have reserved, so that what is told of the limit is exact.
   void measure() noexcept;
+  void give_back_idle_pools() noexcept;
   // Takes over what the resource below has settled, and settles what it can.
   Status settle(const ReapGoal& goal) noexcept;
 

@@ -1,9 +1,8 @@
 #include "runtime/resource/pool_reserves.h"
 
-#include "runtime/base/driver_api.h"
-
 #include <sched.h>
 
+#include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/resource/relaxed_capture.h"
 
@@ -140,7 +139,8 @@ void PoolReserves::read_one(uint64_t number) noexcept {
   }
 }
 
-void PoolReserves::measure() noexcept {
+template <class Act>
+void PoolReserves::each_charged(Act act) noexcept {
   constexpr size_t kFew = 64;
   uint64_t few[kFew];
   uint64_t* numbers = few;
@@ -175,15 +175,21 @@ void PoolReserves::measure() noexcept {
       }
     }
   }
-  if (count != 0) {
-    RelaxedCapture relaxed(driver_);
-    for (size_t i = 0; i < count; ++i) {
-      read_one(numbers[i]);
-    }
+  for (size_t i = 0; i < count; ++i) {
+    act(numbers[i]);
   }
   if (mapped_bytes != 0) {
     unmap_state(numbers, mapped_bytes);
   }
+}
+
+void PoolReserves::measure() noexcept {
+  RelaxedCapture relaxed(driver_);
+  each_charged([this](uint64_t number) { read_one(number); });
+}
+
+void PoolReserves::give_back_idle() noexcept {
+  each_charged([this](uint64_t number) { trim(number, 0); });
 }
 
 uint64_t PoolReserves::idle(uint64_t number, uint64_t& reserved) noexcept {

@@ -45,6 +45,9 @@ class PoolReserves {
 
   // Reads every pool that was allocated from.
   void measure() noexcept;
+  // Trims every pool that was allocated from, as the driver does when a request finds the card full: what was freed and is known to
+  // be done goes back (measured on an H200: plain memory is granted then, and the pool has nothing reserved).
+  void give_back_idle() noexcept;
   // What the pool has reserved and does not use; what it has reserved.
   uint64_t idle(uint64_t number, uint64_t& reserved) noexcept;
   // Gives back what the pool holds idle above `keep`.
@@ -75,6 +78,9 @@ class PoolReserves {
     bool ended = false;
     [[nodiscard]] uint64_t charge() const noexcept { return reserved + (finished - read_at) + flying; }
   };
+  // act(number) for each pool that is charged, without a lock.
+  template <class Act>
+  void each_charged(Act act) noexcept;
   struct Name {
     uint64_t ptr = 0;  // handle
     uint64_t number = 0;

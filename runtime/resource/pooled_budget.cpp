@@ -82,7 +82,8 @@ bool GlobalDeviceBudget::is_worth_waiting(const PoolRequest& wanted, uint64_t id
   return (helps && waited < kPatience) || (wanted.pools.others_allocate() && waited < kPatienceForOthers);
 }
 
-// On a card of that size the driver would let the pool grow while there is room, else take what was freed to it, else refuse.
+// On a card of that size the driver would let the pool grow while there is room, else take what was freed to it, else what other
+// pools hold idle, else refuse.
 Status GlobalDeviceBudget::allocate_from_pool(PoolReserves& pools, const AllocationRequest& request, DeviceBlock& out) noexcept {
   PoolRequest wanted{.pools = pools, .request = request, .growth = PoolReserves::growth_of(request.bytes)};
   wanted.request.pool_number = wanted.number = pools.number_of(request.pool);
@@ -105,6 +106,10 @@ Status GlobalDeviceBudget::allocate_from_pool(PoolReserves& pools, const Allocat
     uint64_t used = ledger_.reserved();
     bool may_fit = used <= limit_ && (least <= limit_ - used || idle >= request.bytes);
     if (may_fit && try_pool(wanted, out, status)) {
+      return status;
+    }
+    pools.give_back_idle();
+    if (allocate_within(wanted, out, status)) {
       return status;
     }
     possible = is_worth_waiting(wanted, idle, steady_time() - start);

@@ -41,16 +41,21 @@ void keeps(CUstream stream) {
   CUdeviceptr block = 0;
   show("7 GiB in stream order", cuMemAllocAsync(&block, 7168 * kMiB, stream));
   MUST(cuMemFreeAsync(block, stream));
-  MUST(cuStreamSynchronize(stream));
   show_free("freed, and kept by the pool");
-  show("7 GiB of plain memory", cuMemAlloc_v2(&block, 7168 * kMiB));
+  MUST(cuStreamSynchronize(stream));
+  show_free("synchronised");
+  CUdeviceptr plain = 0;
+  show("7 GiB of plain memory", cuMemAlloc_v2(&plain, 7168 * kMiB));
+  cuuint64_t reserved = 0;
+  MUST(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+  std::printf("reserved by the pool: %zu MiB\n", static_cast<size_t>(reserved / kMiB));
   show("6 GiB from the pool", cuMemAllocAsync(&block, 6144 * kMiB, stream));
+  MUST(cuMemFree_v2(plain));
+  show("7 GiB from the pool", cuMemAllocAsync(&block, 7168 * kMiB, stream));
   MUST(cuMemFreeAsync(block, stream));
   MUST(cuStreamSynchronize(stream));
   show("the pool is trimmed", cuMemPoolTrimTo(pool, 0));
   show_free("trimmed");
-  show("7 GiB of plain memory", cuMemAlloc_v2(&block, 7168 * kMiB));
-  MUST(cuMemFree_v2(block));
 }
 
 // A program that allocates and frees at its limit is never refused by an estimate.

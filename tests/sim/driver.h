@@ -280,6 +280,7 @@ bool is_done(const Event& event);
 // Runs until `done`; gives the lock away between attempts, so that another thread can change what is waited for.
 void wait_until(const std::function<bool()>& done, std::mutex& lock);
 void release_idle_pools();
+void empty_idle_pools(const Device& device);
 
 // Addresses that programs reserve for mappings: where nothing is mapped a kernel faults.
 uint64_t reservations_begin();

@@ -122,6 +122,9 @@ CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
   }
   if (out == 0) {
     size_t granules = small ? kGranule : taken;
+    if (granules > device.total - device.used) {
+      empty_idle_pools(device);
+    }
     out = granules <= device.total - device.used ? device.space.take(granules) : 0;
     if (out == 0) {
       return CUDA_ERROR_OUT_OF_MEMORY;

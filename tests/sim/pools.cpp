@@ -69,7 +69,11 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
   }
   if (out == 0) {
     size_t slab = (taken + kSlab - 1) / kSlab * kSlab;
-    slab = slab <= device.total - device.used ? slab : taken + kGranule - 1 - (taken - 1) % kGranule;
+    size_t least = taken + kGranule - 1 - (taken - 1) % kGranule;
+    if (least > device.total - device.used) {
+      empty_idle_pools(device);
+    }
+    slab = slab <= device.total - device.used ? slab : least;
     out = slab <= device.total - device.used ? device.space.take(slab) : 0;
     if (out == 0) {
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,6 +114,15 @@ void return_to_pool(const Block& block, Stream* stream) {
     return true;
   };
   enqueue(*stream, done, Operation::Sort::free);
+}
+
+// On a full device the driver takes what pools hold and do not use for whoever asks (measured on an H200).
+void empty_idle_pools(const Device& device) {
+  for (Pool* pool : Driver::get().pools) {
+    if (pool->device == &device) {
+      trim(*pool, 0);
+    }
+  }
 }
 
 // At a synchronise, a pool gives back what it holds above its threshold.
