@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(what_pools_keep_counts) {
              "freed, and kept by the pool: 1024 of 8192 MiB free\n"
              "synchronised: 1024 of 8192 MiB free\n"
              "7 GiB of plain memory: 0\n"
-             "reserved by the pool: 0 MiB\n"
+             "taken from the pool: 1024 of 8192 MiB free\n"
              "6 GiB from the pool: 2\n"
              "7 GiB from the pool: 0\n"
              "the pool is trimmed: 0\n"
