@@ -11,30 +11,36 @@ bool Runtime::find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noex
   return true;
 }
 
-void Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
+bool Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
   CUdeviceptr block = 0;
   if (has_fences()) {
     devices_in_use_.each(
         [&](NativeDevice& target) { block = block == 0 && target.fence() != nullptr ? target.fence()->block_in(base) : block; });
   }
   base = block != 0 ? block : base;
+  bool changed = false;
   registry_.visit(base, [&](const DeviceBlock* found) {
-    bool grown = found != nullptr && (found->guard_bytes != 0 || found->maker == Maker::fence);
-    bytes = grown ? found->bytes : bytes;
+    changed = found != nullptr && (found->guard_bytes != 0 || found->maker == Maker::fence);
+    bytes = changed ? found->bytes : bytes;
     return false;
   });
+  return changed;
 }
 
+// The driver answers for every range that begins in memory which the guard has left as it is. Such a range may be longer than
+// what cuMemGetAddressRange tells: a copy may run over mappings that lie side by side (measured on an H200), as it does in a
+// program with expandable segments.
 bool Runtime::is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept {
   CUdeviceptr base = 0;
   size_t size = 0;
-  if (bytes == 0 || !find_range(ptr, base, size)) {
-    return false;  // the driver's to answer
+  if (bytes == 0 || driver_.cuMemGetAddressRange_v2(&base, &size, ptr) != CUDA_SUCCESS) {
+    return false;
   }
+  bool changed = as_asked_for(base, size);
   bool held = false;
   each_guard([&](GuardResource& guard) { held = held || guard.holds(base); });
   size_t offset = ptr - base;  // above all sizes where it lies before a fenced block
-  return held || offset > size || bytes > size - offset;
+  return held || (changed && (offset > size || bytes > size - offset));
 }
 
 void Runtime::fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept {

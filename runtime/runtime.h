@@ -105,8 +105,8 @@ class Runtime {
   [[nodiscard]] bool hides_memory() const noexcept { return engaged_ && holds_back(); }
   // What the driver is to be asked about instead of `ptr`: an address that it does not know, when the program has none there.
   CUdeviceptr as_without_guard(CUdeviceptr ptr) noexcept;
-  // What the driver said of a range, as the program asked for the block that is there.
-  void as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept;
+  // What the driver said of a range, as the program asked for the block that is there. True where the guard made that one larger.
+  bool as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept;
   // What the driver said of an attribute of `ptr`, likewise.
   void fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept;
   // It lies in a fenced block, which the driver holds for memory that was mapped.

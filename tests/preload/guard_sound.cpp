@@ -1,0 +1,45 @@
+// The guard in every order of events: what a program may do legally has the answers that it has without a guard.
+#include <boost/test/unit_test.hpp>
+
+#include "support/misuses.h"
+
+using namespace xlog;
+using namespace xlog::test;
+
+namespace {
+
+// Every part of the guard, alone and together.
+const std::vector<Environment> kGuards = {
+    {{"XLOG_GUARD", "canary"}},
+    {{"XLOG_GUARD", "fence"}},
+    {{"XLOG_GUARD", "fence:before"}},
+    {{"XLOG_POISON", "alloc,free"}},
+    {{"XLOG_QUARANTINE", "64M"}},
+    {{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "async"}},
+    {{"XLOG_GUARD", "canary"}, {"XLOG_BACKEND", "cache"}},
+    {{"XLOG_GUARD", "canary:4096"}, {"XLOG_QUARANTINE", "64M"}, {"XLOG_POISON", "alloc,free"}, {"XLOG_GUARD_CHECK", "launch"}},
+};
+
+void same_as_without(const std::vector<std::string>& command, const std::string& native, const Environment& also = {}) {
+  for (Environment with : kGuards) {
+    with.insert(also.begin(), also.end());
+    Outcome guarded = run_with_library(command, with);
+    BOOST_TEST_CONTEXT(with.begin()->first + "=" + with.begin()->second) {
+      BOOST_TEST(guarded.out == native);
+      BOOST_TEST(guarded.status == 0);
+      BOOST_TEST(findings(guarded.err) == "-");
+    }
+  }
+}
+
+}  // namespace
+
+// A range that begins in memory that the guard has left as it is belongs to the driver, wherever it ends.
+BOOST_AUTO_TEST_CASE(copies_and_sets_over_mappings_side_by_side_are_the_drivers) {
+  std::string native = run({program("copy_ranges")}).out;
+  BOOST_TEST(
+      native.find("two mappings\n  to: 0\n  to, in a stream: 0\n  from: 0\n  from, in a stream: 0\n  bytes: 0\n  words: 0\n  a row: 0\n") !=
+      native.npos);
+  BOOST_TEST(native.find("the bytes came over the edges: 1\n") != native.npos);
+  same_as_without({program("copy_ranges")}, native);
+}
