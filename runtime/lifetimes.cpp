@@ -152,6 +152,7 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
     return;
   }
   if (result == CUDA_SUCCESS) {
+    runtime_.begin_guard_end(context_, false, "the end of its context");
     runtime_.forget_context(context_);
   } else {
     runtime_.each_source([this](PlainSource& source) { source.context_stays(context_); });

@@ -43,3 +43,20 @@ BOOST_AUTO_TEST_CASE(copies_and_sets_over_mappings_side_by_side_are_the_drivers)
   BOOST_TEST(native.find("the bytes came over the edges: 1\n") != native.npos);
   same_as_without({program("copy_ranges")}, native);
 }
+
+// Whatever is held back is given up before a request is refused.
+BOOST_AUTO_TEST_CASE(what_is_held_back_is_given_up_for_requests_of_every_kind) {
+  Environment memory = {{"XLOG_SIM_MEMORY", "2147483648"}};
+  std::string native = run({program("held_back")}, memory).out;
+  BOOST_TEST(native.find("beside a capture: plain 0 end 0; pool 0 end 0; per thread 0 end 0; physical 0 end 0; array 0 end 0; managed 0") !=
+             native.npos);
+  for (Environment with : {Environment{{"XLOG_QUARANTINE", "1G"}}, Environment{{"XLOG_QUARANTINE", "1G"}, {"XLOG_BACKEND", "async"}},
+                           Environment{{"XLOG_QUARANTINE", "1G"}, {"XLOG_BACKEND", "cache"}}}) {
+    with.merge(Environment(memory));
+    Outcome guarded = run_with_library({program("held_back")}, with);
+    BOOST_TEST(guarded.out == native);
+    BOOST_TEST(findings(guarded.err) == "-");
+  }
+  Environment limited = {{"XLOG_QUARANTINE", "1G"}, {"XLOG_BUDGET", "2000M"}};
+  BOOST_TEST(run_with_library({program("held_back")}, limited).out == native);
+}
