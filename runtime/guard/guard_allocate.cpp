@@ -89,6 +89,7 @@ void GuardResource::arm(const AllocationRequest& request, DeviceBlock& block) no
   record->ptr = block.ptr;
   record->bytes = block.bytes;
   size_t zone = settings_.fence.one_in != 0 ? kFenceZone : settings_.zone;
+  record->pool_number = block.maker == Maker::driver ? records_.pools().block_made(block.pool, block.bytes, block.guard_bytes) : 0;
   record->zone = block.guard_bytes < zone ? block.guard_bytes : zone;
   record->fenced = fenced;
   record->generation = block.generation.value;
@@ -128,6 +129,7 @@ Status GuardResource::allocate(const AllocationRequest& request, DeviceBlock& ou
   auto make = [&]() noexcept { return guarded ? allocate_grown(request, out) : inner_.allocate(request, out); };
   CUdeviceptr asked = out.ptr;
   uint64_t given_up = quarantine_.given_up();
+  PoolBooks::Change change(records_.pools());
   Status status = make();
   if (is_want_of_memory(status) && relieve(given_up)) {
     out.ptr = asked;

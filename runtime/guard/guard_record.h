@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/lock.h"
+#include "runtime/guard/pool_books.h"
 #include "runtime/resource/block.h"
 #include "runtime/resource/slab.h"
 
@@ -25,10 +26,12 @@ struct GuardRecord {
   uint64_t seed;
   uint64_t generation;
   CUcontext context;
+  uint64_t pool_number;  // in the books of pools; 0: it is not counted there
   Kind kind;
   int16_t device;
   bool written;  // the zone holds its pattern, or will before anything that looks at it
   bool fenced;
+  bool held;              // the program has freed it, and the driver does not know
   bool ordered;           // written in the order of a stream of the program's
   uint64_t write_number;  // of a zone that was written on a private stream
   uint64_t clean_time;    // steady time of the last look that found nothing; 0: none since the allocation
@@ -41,6 +44,9 @@ struct GuardRecord {
 // The records of live blocks, for checks of all of them and for neighbours; and of the blocks freed last. Thread-safe.
 class GuardRecords {
  public:
+  // What of the guard's is in the program's pools.
+  [[nodiscard]] PoolBooks& pools() noexcept { return pools_; }
+
   GuardRecord* make() noexcept { return slab_.get(); }
   void drop(GuardRecord* record) noexcept { slab_.put(record); }
 
@@ -81,6 +87,7 @@ class GuardRecords {
   size_t next_freed_ = 0;
   GuardRecord* freed_[kRemembered] = {};
   Slab<GuardRecord> slab_;
+  PoolBooks pools_{};
 };
 
 }  // namespace xlog

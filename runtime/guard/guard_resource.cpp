@@ -27,15 +27,23 @@ bool GuardResource::check_zone(GuardRecord& record, std::string_view found_by) n
   return true;
 }
 
+// `bytes`: with the zone.
+void GuardResource::leave_pool(const GuardRecord* record, uint64_t bytes, uint64_t zone) noexcept {
+  if (record != nullptr && record->pool_number != 0) {
+    records_.pools().block_left(record->pool_number, record->held ? 0 : bytes - zone, record->held ? bytes : zone);
+  }
+}
+
 Status GuardResource::free_below(DeviceBlock& block, const FreeRequest& request) noexcept {
   uint64_t extra = extra_taken(block);
   block.bytes += block.guard_bytes;
   Status status = inner_.deallocate(block, request);
   if (!status.ok()) {
     block.bytes -= block.guard_bytes;
-  } else {
-    extra_.fetch_sub(extra, std::memory_order_relaxed);
+    return status;
   }
+  extra_.fetch_sub(extra, std::memory_order_relaxed);
+  leave_pool(block.guard, block.bytes, block.guard_bytes);
   return status;
 }
 
@@ -136,6 +144,7 @@ Status GuardResource::deallocate(DeviceBlock& block, const FreeRequest& request)
     launch_checks_.wait_for_preparation();
   }
   record.freed.take(request.caller);
+  PoolBooks::Change change(records_.pools());
   Status status = request.ordered ? free_ordered(block, request) : free_now(block, request);
   if (!status.ok()) {
     record.freed = {};
@@ -152,9 +161,14 @@ bool GuardResource::hold_back(DeviceBlock& block) noexcept {
     return false;
   }
   CUdeviceptr ptr = block.ptr;
+  GuardRecord& record = *block.guard;
+  uint64_t bytes = block.bytes;
+  record.held = true;
   if (!quarantine_.add(block)) {
+    record.held = false;
     return false;
   }
+  records_.pools().block_leaves(record.pool_number, bytes);
   block.ptr = ptr;
   block.state = BlockState::freed;
   return true;
@@ -247,6 +261,7 @@ void GuardResource::check_ending(const DeviceBlock& block, std::string_view api)
 void GuardResource::forget(DeviceBlock& block) noexcept {
   extra_.fetch_sub(extra_taken(block), std::memory_order_relaxed);
   block.bytes += block.guard_bytes;
+  leave_pool(block.guard, block.bytes, block.guard_bytes);
   block.guard_bytes = 0;
   if (block.guard != nullptr) {
     records_.remove_live(*block.guard);

@@ -99,6 +99,7 @@ class GuardResource final : public ResourceAdaptor {
   [[nodiscard]] bool takes(const AllocationRequest& request) const noexcept;
   bool is_to_be_fenced(const AllocationRequest& request) noexcept;
   bool grow(AllocationRequest& request) noexcept;
+  void leave_pool(const GuardRecord* record, uint64_t bytes, uint64_t zone) noexcept;
   // What the driver takes for a block beyond what it would take without a guard.
   static uint64_t extra_taken(const DeviceBlock& block) noexcept;
   Status allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept;

@@ -60,3 +60,11 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_is_given_up_for_requests_of_every_kind) {
   Environment limited = {{"XLOG_QUARANTINE", "1G"}, {"XLOG_BUDGET", "2000M"}};
   BOOST_TEST(run_with_library({program("held_back")}, limited).out == native);
 }
+
+// The driver counts the requested bytes of a pool's live blocks (an H200: 1 byte counts as 1), so zones would show.
+BOOST_AUTO_TEST_CASE(the_figures_of_a_pool_are_the_programs_own) {
+  std::string native = run({program("pool_figures")}).out;
+  BOOST_TEST(native.starts_with("the default pool\n  made: used 1, at most 1\n  made: used 513, at most 513\n"));
+  same_as_without({program("pool_figures")}, native);
+  same_as_without({program("pool_figures")}, native, {{"XLOG_BUDGET", "1G"}});
+}
