@@ -28,9 +28,8 @@ class GuardMemory final : private ContextWork::Client {
   // zones the kernel may overtake that none has before.
   uint64_t finish_writes_briefly() noexcept;
   // Its pattern is known to be there.
-  [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept {
-    return record.ordered || record.write_number <= landed_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept { return record.ordered || has_landed(record.write_number); }
+  [[nodiscard]] bool has_landed(uint64_t write_number) const noexcept { return write_number <= landed_.load(std::memory_order_acquire); }
   bool read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept;
   // Adds what is wrong with the zone.
   bool read_zone(const GuardRecord& record, Damage& damage) noexcept;

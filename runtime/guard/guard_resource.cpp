@@ -294,8 +294,8 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
     } else if (damage.count == 0) {
       record.clean_time = steady_time();
     } else {
-      record.written = false;  // told once
       bad[count].record = record;
+      records_.set_reported(record);
       bad[count++].damage = damage;
     }
   });

@@ -25,7 +25,11 @@ class GuardResource final : public ResourceAdaptor {
         reporter_(reporter),
         memory_(driver, gate),
         launch_checks_(driver, gate, memory_, records, reporter, settings.check_launches),
-        ordered_(driver, memory_, records, reporter, settings.fence.one_in != 0 ? kFenceZone : settings.zone) {}
+        ordered_(driver, memory_, records, reporter, settings.fence.one_in != 0 ? kFenceZone : settings.zone) {
+    if (settings.check_launches != 0) {
+      records.list_zones();
+    }
+  }
 
   using ResourceAdaptor::allocate, ResourceAdaptor::deallocate;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;

@@ -31,11 +31,10 @@ class LaunchChecks {
   void context_ended(CUcontext context) noexcept;
 
  private:
-  static constexpr size_t kContexts = 8;
   static constexpr size_t kSlots = 32;
   static constexpr size_t kMostZones = 2048;  // a check; more live blocks are taken in turn
 
-  enum class State : uint8_t { free, filling, waiting, looking };
+  enum class State : uint8_t { free, filling, waiting, looking, blind };
   struct Slot {
     std::atomic<State> state;
     std::atomic<uint64_t> number;  // of the launch: to be read by whoever does not have the slot
@@ -54,6 +53,7 @@ class LaunchChecks {
     CUfunction kernel;
     Pinned* pinned;
     Slot slots[kSlots];
+    Context* next;
   };
 
   Context* find(CUcontext context) noexcept;
@@ -73,11 +73,10 @@ class LaunchChecks {
   const uint32_t every_;
   Lock lock_{};
   Once said_none_{};
-  std::atomic<Context*> contexts_[kContexts]{};
+  std::atomic<Context*> contexts_{nullptr};  // one that its context has left waits for the next one
   std::atomic<uint32_t> preparing_{0};
   std::atomic<uint32_t> waiting_{0};
   std::atomic<uint64_t> last_checked_{0};  // number of the launch behind the last check
-  std::atomic<uint64_t> first_zone_{0};    // where the next check begins among the live blocks
   std::atomic<uint64_t> last_stream_{0};
   std::atomic<uint64_t> last_mixed_{0};  // number of the last launch into another stream than the one before
 };
