@@ -50,9 +50,10 @@ Status GuardResource::free_below(DeviceBlock& block, const FreeRequest& request)
 Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept {
   GuardRecord& record = *block.guard;
   if (!record.ordered) {
-    memory_.finish_writes(record.context);
-    if (settings_.check_launches != 0) {
-      launch_checks_.finish(record.context);
+    WaitResult written = memory_.finish_writes(record.context);
+    WaitResult checked = settings_.check_launches != 0 ? launch_checks_.finish(record.context) : WaitResult::done();
+    if (!written.is_done() || !checked.is_done()) {
+      return Status::from(written.is_done() ? checked.code() : written.code());
     }
   }
   bool own_stream = request.stream_arg.is_per_thread();  // as for an allocation
@@ -105,19 +106,20 @@ Status GuardResource::free_now(DeviceBlock& block, const FreeRequest& request) n
     return freed;
   }
   bool looks = record.written || lasts;
-  bool quiet = looks && current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context);
+  bool quiet = looks && current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context).is_done();
   if (quiet) {
     launch_checks_.settle(&record);  // it knows the kernel
   }
   bool checked = quiet && check_zone(record, request.api);
-  if (looks && !checked) {
-    memory_.finish_writes(record.context);
-  }
   if (checked && lasts && settings_.quarantine >= block.taken && !block.shared && hold_back(block)) {
     return {};
   }
-  if (checked && lasts && settings_.poison_free) {
-    memory_.fill(block.context, block.ptr, block.bytes, kPoisonFreed, true);
+  bool filled = checked && lasts && settings_.poison_free && memory_.fill(block.context, block.ptr, block.bytes, kPoisonFreed, true);
+  if (looks && !filled) {  // what was written may be on its way, also where a wait for it was refused
+    WaitResult written = memory_.finish_writes(record.context);
+    if (!written.is_done()) {
+      return Status::from(written.code());
+    }
   }
   Status status = free_below(block, request);
   if (status.ok()) {
@@ -242,7 +244,7 @@ void GuardResource::prepare_context_end(CUcontext context, bool alive) noexcept 
   }
   CurrentContext current(driver_, context);
   if (current.result() == CUDA_SUCCESS) {
-    memory_.wait_for_work(context);
+    static_cast<void>(memory_.wait_for_work(context));  // what is not done is not looked at
     launch_checks_.settle(nullptr);
     ordered_.settle_all(context);
   }

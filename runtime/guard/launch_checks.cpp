@@ -186,7 +186,7 @@ void LaunchChecks::settle(GuardRecord* leaving) noexcept {
         continue;
       }
       CUresult result = driver_.cuEventQuery(slot->event);
-      if (result == CUDA_ERROR_NOT_READY) {
+      if (!GuardMemory::is_over(result)) {
         slot->state.store(State::waiting, std::memory_order_release);
         continue;
       }
@@ -218,18 +218,26 @@ void LaunchChecks::wait_for_preparation() noexcept {
   }
 }
 
-void LaunchChecks::finish(CUcontext ended) noexcept {
+// A wait that is refused is asked for again: another one's failure may have been in its way.
+WaitResult LaunchChecks::finish(CUcontext ended) noexcept {
+  constexpr int kTries = 8;
+  CUresult refused = CUDA_SUCCESS;
   RelaxedCapture relaxed(driver_);
   for (Context* context = contexts_.load(std::memory_order_acquire); context != nullptr; context = context->next) {
     bool theirs = context->context.load(std::memory_order_acquire) == ended;
     for (size_t i = 0; theirs && i < kSlots; ++i) {
       Slot& slot = context->slots[i];
       if (slot.state.load(std::memory_order_acquire) == State::waiting) {
-        driver_.cuEventSynchronize(slot.event);
+        CUresult code = driver_.cuEventSynchronize(slot.event);
+        for (int tries = 1; !GuardMemory::is_over(code) && tries < kTries; ++tries) {
+          code = driver_.cuEventSynchronize(slot.event);
+        }
+        refused = GuardMemory::is_over(code) ? refused : code;
       }
     }
   }
   settle(nullptr);
+  return WaitResult::from(refused);
 }
 
 void LaunchChecks::context_ended(CUcontext ended) noexcept {

@@ -26,8 +26,9 @@ class LaunchChecks {
   void settle(GuardRecord* leaving) noexcept;
   // No check is being put together: one that was knows nothing of a block that left the live before this.
   void wait_for_preparation() noexcept;
-  // All that was put into streams of the context is done: for a free that does not wait for the context's work itself.
-  void finish(CUcontext context) noexcept;
+  // All that was put into streams of the context is done: for a free that does not wait for the context's work itself. Not done: a
+  // check may still read the zone, so the block must not be freed.
+  WaitResult finish(CUcontext context) noexcept;
   void context_ended(CUcontext context) noexcept;
 
  private:

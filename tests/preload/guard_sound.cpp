@@ -68,3 +68,17 @@ BOOST_AUTO_TEST_CASE(the_figures_of_a_pool_are_the_programs_own) {
   same_as_without({program("pool_figures")}, native);
   same_as_without({program("pool_figures")}, native, {{"XLOG_BUDGET", "1G"}});
 }
+
+// A wait or a question of the guard's that the driver refuses is no answer: nothing is given back, checked or forgotten for it.
+BOOST_AUTO_TEST_CASE(a_refused_wait_is_no_answer) {
+  const std::string native = "0 bytes were not the program's own\n";
+  BOOST_TEST(run({program("refused_waits")}).out == native);
+  for (const char* call : {"cuStreamSynchronize", "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuEventRecord",
+                           "cuCtxRecordEvent", "cuStreamWaitEvent", "cuEventCreate"}) {
+    for (const char* index : {"1", "2", "3", "7"}) {
+      BOOST_TEST_CONTEXT(call << " " << index) {
+        same_as_without({program("refused_waits")}, native, {{"XLOG_SIM_FAIL", std::string(call) + ":" + index + ":999"}});
+      }
+    }
+  }
+}
