@@ -1,4 +1,6 @@
 // The guard as the program's other calls see it: addresses, copies and frees are answered as if it were not there.
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/thread.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
@@ -161,7 +163,13 @@ uint32_t Runtime::check_on_request() noexcept {
   return findings_.count();
 }
 
+// Where exit() was called in a signal handler that interrupted a call of this thread, that call never goes on, and whatever it holds,
+// here or in the driver, is never free again.
 void Runtime::check_guarded(std::string_view found_by, bool at_exit) noexcept {
+  if (at_exit && ReentryGuard::nested()) {
+    say("guard: no check at exit, because a signal handler that interrupted a call of the driver's has called exit()");
+    return;
+  }
   each_guard([=](GuardResource& guard) { guard.check_all(found_by, at_exit); });
 }
 

@@ -82,3 +82,20 @@ BOOST_AUTO_TEST_CASE(a_refused_wait_is_no_answer) {
     }
   }
 }
+
+// The call that was interrupted never goes on, so the check at exit waits for nothing that it holds.
+BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler_ends_the_program) {
+  const std::string skipped =
+      "xlog: guard: no check at exit, because a signal handler that interrupted a call of the driver's has called exit()\n";
+  size_t skips = 0;
+  for (const Environment& with : {kGuards.front(), kGuards.back()}) {
+    for (int i = 0; i < 25; ++i) {
+      Outcome ended =
+          run_with_library({"/usr/bin/timeout", "-s", "KILL", "20", program("exit_in_handler"), std::to_string(2000 + 137 * i)}, with);
+      BOOST_TEST(ended.status == 7);
+      BOOST_TEST(findings(ended.err) == "-");
+      skips += ended.err.find(skipped) != ended.err.npos ? 1 : 0;
+    }
+  }
+  BOOST_TEST(skips != 0);
+}
