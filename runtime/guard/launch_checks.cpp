@@ -134,7 +134,7 @@ void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcon
   }
   slot->launch = launch;
   slot->number.store(launch.number, std::memory_order_relaxed);
-  slot->clean = last_checked_.exchange(launch.number, std::memory_order_relaxed);
+  slot->clean = known->last_checked.exchange(slot->zones < kMostZones ? launch.number : 0, std::memory_order_relaxed);
   slot->mixed = last_mixed_.load(std::memory_order_relaxed) > slot->clean;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   slot->state.store(State::waiting, std::memory_order_release);
@@ -256,6 +256,7 @@ void LaunchChecks::context_ended(CUcontext ended) noexcept {
         slot.state.compare_exchange_strong(blind, State::free, std::memory_order_acq_rel);
       }
     }
+    context->last_checked.store(0, std::memory_order_relaxed);
     context->kernel = nullptr;
     context->pinned = nullptr;
     context->context.store(nullptr, std::memory_order_release);

@@ -53,6 +53,7 @@ class LaunchChecks {
     std::atomic<CUcontext> context;
     CUfunction kernel;
     Pinned* pinned;
+    std::atomic<uint64_t> last_checked;  // number of the launch behind the last check of all its zones; 0: of a part, or none
     Slot slots[kSlots];
     Context* next;
   };
@@ -77,7 +78,6 @@ class LaunchChecks {
   std::atomic<Context*> contexts_{nullptr};  // one that its context has left waits for the next one
   std::atomic<uint32_t> preparing_{0};
   std::atomic<uint32_t> waiting_{0};
-  std::atomic<uint64_t> last_checked_{0};  // number of the launch behind the last check
   std::atomic<uint64_t> last_stream_{0};
   std::atomic<uint64_t> last_mixed_{0};  // number of the last launch into another stream than the one before
 };

@@ -99,3 +99,15 @@ BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler_ends_the_program) {
   }
   BOOST_TEST(skips != 0);
 }
+
+// Any number of contexts at once.
+BOOST_AUTO_TEST_CASE(checks_behind_launches_know_any_number_of_contexts) {
+  std::vector<std::string> command = {program("overflow_in_one_of_many_contexts")};
+  Outcome guarded = run_with_library(command, {{"XLOG_GUARD", "canary"}, {"XLOG_GUARD_CHECK", "launch"}});
+  BOOST_TEST(findings(guarded.err) == "overflow");
+  BOOST_TEST(guarded.err.find("found by the check behind launch 70 of kernel store_bytes; last seen clean: when it was written\n") !=
+                 guarded.err.npos,
+             guarded.err);
+  command.emplace_back("correct");
+  same_as_without(command, run(command).out);
+}
