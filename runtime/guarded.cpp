@@ -1,4 +1,6 @@
 // The guard as the program's other calls see it: addresses, copies and frees are answered as if it were not there.
+#include "runtime/base/diagnostics.h"
+#include "runtime/base/thread.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
@@ -11,30 +13,36 @@ bool Runtime::find_range(CUdeviceptr ptr, CUdeviceptr& base, size_t& bytes) noex
   return true;
 }
 
-void Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
+bool Runtime::as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept {
   CUdeviceptr block = 0;
   if (has_fences()) {
     devices_in_use_.each(
         [&](NativeDevice& target) { block = block == 0 && target.fence() != nullptr ? target.fence()->block_in(base) : block; });
   }
   base = block != 0 ? block : base;
+  bool changed = false;
   registry_.visit(base, [&](const DeviceBlock* found) {
-    bool grown = found != nullptr && (found->guard_bytes != 0 || found->maker == Maker::fence);
-    bytes = grown ? found->bytes : bytes;
+    changed = found != nullptr && (found->guard_bytes != 0 || found->maker == Maker::fence);
+    bytes = changed ? found->bytes : bytes;
     return false;
   });
+  return changed;
 }
 
+// The driver answers for every range that begins in memory which the guard has left as it is. Such a range may be longer than
+// what cuMemGetAddressRange tells: a copy may run over mappings that lie side by side (measured on an H200), as it does in a
+// program with expandable segments.
 bool Runtime::is_past_the_end(CUdeviceptr ptr, size_t bytes) noexcept {
   CUdeviceptr base = 0;
   size_t size = 0;
-  if (bytes == 0 || !find_range(ptr, base, size)) {
-    return false;  // the driver's to answer
+  if (bytes == 0 || driver_.cuMemGetAddressRange_v2(&base, &size, ptr) != CUDA_SUCCESS) {
+    return false;
   }
+  bool changed = as_asked_for(base, size);
   bool held = false;
   each_guard([&](GuardResource& guard) { held = held || guard.holds(base); });
   size_t offset = ptr - base;  // above all sizes where it lies before a fenced block
-  return held || offset > size || bytes > size - offset;
+  return held || (changed && (offset > size || bytes > size - offset));
 }
 
 void Runtime::fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept {
@@ -155,7 +163,13 @@ uint32_t Runtime::check_on_request() noexcept {
   return findings_.count();
 }
 
+// Where exit() was called in a signal handler that interrupted a call of this thread, that call never goes on, and whatever it holds,
+// here or in the driver, is never free again.
 void Runtime::check_guarded(std::string_view found_by, bool at_exit) noexcept {
+  if (at_exit && ReentryGuard::nested()) {
+    say("guard: no check at exit, because a signal handler that interrupted a call of the driver's has called exit()");
+    return;
+  }
   each_guard([=](GuardResource& guard) { guard.check_all(found_by, at_exit); });
 }
 

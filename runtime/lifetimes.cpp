@@ -53,7 +53,8 @@ void Runtime::pool_created(CUmemoryPool pool, const CUmemPoolProps* properties) 
 
 // Its handle is forgotten before the call, since the driver may give it out again at once.
 Runtime::EndingPool Runtime::begin_pool_end(CUmemoryPool pool) noexcept {
-  EndingPool ending{.device = nullptr, .number = 0, .ordinal = devices_.pool_ends(pool)};
+  EndingPool ending{
+      .device = nullptr, .number = 0, .guard_number = guard_records_.pools().begin_end(pool), .ordinal = devices_.pool_ends(pool)};
   ending.device = ending.ordinal >= 0 ? device(ending.ordinal) : nullptr;
   if (ending.device != nullptr) {
     ending.number = ending.device->native().begin_pool_end(pool);
@@ -62,6 +63,7 @@ Runtime::EndingPool Runtime::begin_pool_end(CUmemoryPool pool) noexcept {
 }
 
 void Runtime::finish_pool_end(CUmemoryPool pool, const EndingPool& ending, bool destroyed) noexcept {
+  guard_records_.pools().finish_end(ending.guard_number, pool, destroyed);
   if (!destroyed && ending.ordinal != Devices::kUnknown) {
     devices_.pool_created(pool, ending.ordinal);
   }
@@ -152,6 +154,7 @@ void Runtime::ContextEnd::finish(CUresult result) noexcept {
     return;
   }
   if (result == CUDA_SUCCESS) {
+    runtime_.begin_guard_end(context_, false, "the end of its context");
     runtime_.forget_context(context_);
   } else {
     runtime_.each_source([this](PlainSource& source) { source.context_stays(context_); });

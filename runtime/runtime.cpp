@@ -213,8 +213,8 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       return false;
   }
   NativeDevice* target = device(request.device);
-  bool wants_pool =
-      target != nullptr && request.kind == Kind::async && (target->budget() != nullptr || options_.backend == Backend::direct);
+  bool wants_pool = target != nullptr && request.kind == Kind::async &&
+                    (target->budget() != nullptr || target->guard() != nullptr || options_.backend == Backend::direct);
   if (wants_pool && driver_.cuDeviceGetMemPool != nullptr) {
     driver_.cuDeviceGetMemPool(&request.pool, request.device);
   }

@@ -105,10 +105,36 @@ class Runtime {
   [[nodiscard]] bool hides_memory() const noexcept { return engaged_ && holds_back(); }
   // What the driver is to be asked about instead of `ptr`: an address that it does not know, when the program has none there.
   CUdeviceptr as_without_guard(CUdeviceptr ptr) noexcept;
-  // What the driver said of a range, as the program asked for the block that is there.
-  void as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept;
+  // What the driver said of a range, as the program asked for the block that is there. True where the guard made that one larger.
+  bool as_asked_for(CUdeviceptr& base, size_t& bytes) noexcept;
   // What the driver said of an attribute of `ptr`, likewise.
   void fix_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr ptr) noexcept;
+  // The driver's answer about a pool, as without a guard. `call` is the driver's own, and is made again where another thread allocated
+  // or freed meanwhile, but not for ever.
+  template <class Call>
+  CUresult pool_figure(CUmemoryPool pool, CUmemPool_attribute attribute, void* value, Call call) noexcept {
+    bool current = attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+    if (!options_.guards() || (!current && attribute != CU_MEMPOOL_ATTR_USED_MEM_HIGH)) {
+      return call();
+    }
+    constexpr int kTries = 64;
+    PoolBooks& books = guard_records_.pools();
+    for (int i = 1;; ++i) {
+      bool quiet = !books.is_changing();
+      uint64_t changes = books.changes();
+      CUresult result = call();
+      if (result != CUDA_SUCCESS) {
+        return result;
+      }
+      auto* figure = static_cast<cuuint64_t*>(value);
+      uint64_t shown = current ? books.used(pool, *figure) : books.highest(pool, *figure);
+      if (i == kTries || (quiet && !books.is_changing() && changes == books.changes())) {
+        *figure = shown;
+        return result;
+      }
+    }
+  }
+  void pool_highest_reset(CUmemoryPool pool) noexcept { guard_records_.pools().reset_highest(pool); }
   // It lies in a fenced block, which the driver holds for memory that was mapped.
   bool is_fenced(CUdeviceptr ptr) noexcept;
   void check_guarded(std::string_view found_by, bool at_exit) noexcept;
@@ -399,6 +425,7 @@ class Runtime {
   struct EndingPool {
     NativeDevice* device;
     uint64_t number;  // in its books
+    uint64_t guard_number;
     int ordinal;
   };
   EndingPool begin_pool_end(CUmemoryPool pool) noexcept;

@@ -7,6 +7,7 @@ namespace xlog {
 // On every GPU: a call names its own in ways of its own.
 bool Runtime::relieve() noexcept {
   bool any = false;
+  each_guard([&](GuardResource& guard) { any = guard.relieve(guard.given_up()) || any; });
   each_source([&](PlainSource& source) { any = source.relieve() || any; });
   return any;
 }

@@ -89,6 +89,7 @@ void GuardResource::arm(const AllocationRequest& request, DeviceBlock& block) no
   record->ptr = block.ptr;
   record->bytes = block.bytes;
   size_t zone = settings_.fence.one_in != 0 ? kFenceZone : settings_.zone;
+  record->pool_number = block.maker == Maker::driver ? records_.pools().block_made(block.pool, block.bytes, block.guard_bytes) : 0;
   record->zone = block.guard_bytes < zone ? block.guard_bytes : zone;
   record->fenced = fenced;
   record->generation = block.generation.value;
@@ -114,23 +115,29 @@ void GuardResource::arm(const AllocationRequest& request, DeviceBlock& block) no
 }
 
 // Nothing of ours goes into a thread's default stream: driver 580.159 never comes back from the end of a thread in whose stream a
-// cuMemFreeAsync stands behind unfinished work (tests/gpu/results/guard-h200.txt, 6).
+// cuMemFreeAsync stands behind unfinished work (tests/gpu/results/guard-h200.txt, 6). A request of any kind is refused only after
+// what is held back was given up for it.
 Status GuardResource::allocate(const AllocationRequest& request, DeviceBlock& out) noexcept {
-  if (is_exiting() || !takes(request)) {
-    return inner_.allocate(request, out);
-  }
-  if (request.is_ordered() && request.stream_arg.is_per_thread()) {
+  bool guarded = !is_exiting() && takes(request);
+  if (guarded && request.is_ordered() && request.stream_arg.is_per_thread()) {
     reporter_.count_unguarded();
-    return inner_.allocate(request, out);
+    guarded = false;
   }
-  ordered_.settle();
-  Status status = allocate_grown(request, out);
-  if (is_want_of_memory(status) && relieve()) {
-    status = allocate_grown(request, out);
+  if (guarded) {
+    ordered_.settle();
   }
-  if (status.ok()) {
+  auto make = [&]() noexcept { return guarded ? allocate_grown(request, out) : inner_.allocate(request, out); };
+  CUdeviceptr asked = out.ptr;
+  uint64_t given_up = quarantine_.given_up();
+  PoolBooks::Change change(records_.pools());
+  Status status = make();
+  if (is_want_of_memory(status) && relieve(given_up)) {
+    out.ptr = asked;
+    status = make();
+  }
+  if (status.ok() && guarded) {
     arm(request, out);
-  } else if (is_want_of_memory(status) && out_of_memory_.first()) {  // what follows may be a program that ends in disorder
+  } else if (guarded && is_want_of_memory(status) && out_of_memory_.first()) {  // the program may be about to end in disorder
     check_all("the first refusal for want of memory", false);
   }
   return status;

@@ -1,5 +1,6 @@
 #include "runtime/guard/guard_memory.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "runtime/base/thread.h"
@@ -74,33 +75,33 @@ GuardMemory::LastLook::LastLook(GuardMemory& memory, const GuardRecord& record) 
     CaptureGate::Section section(memory.gate_);
     there = section.is_open() && driver.cuCtxRecordEvent(record.context, event_) == CUDA_SUCCESS;
   }
-  there = there && driver.cuStreamWaitEvent(lane_->stream, event_, 0) == CUDA_SUCCESS &&
-          driver.cuMemcpyDtoHAsync_v2(slot_, record.ptr + record.bytes, record.zone, lane_->stream) == CUDA_SUCCESS &&
-          driver.cuEventRecord(event_, lane_->stream) == CUDA_SUCCESS;
-  if (!there) {
+  bool copies = there && driver.cuStreamWaitEvent(lane_->stream, event_, 0) == CUDA_SUCCESS &&
+                driver.cuMemcpyDtoHAsync_v2(slot_, record.ptr + record.bytes, record.zone, lane_->stream) == CUDA_SUCCESS;
+  if (!copies) {
     memory.give_slot(slot_);
+    slot_ = nullptr;
+  } else if (driver.cuEventRecord(event_, lane_->stream) != CUDA_SUCCESS) {
     slot_ = nullptr;
   }
 }
 
 bool GuardMemory::LastLook::wait() noexcept {
   RelaxedCapture relaxed(memory_.driver_);
-  return memory_.driver_.cuEventSynchronize(event_) == CUDA_SUCCESS;
+  return WaitResult::from(memory_.driver_.cuEventSynchronize(event_)).is_done();
 }
 
 bool GuardMemory::LastLook::finish(Damage& damage) noexcept {
   bool good = wait();
   if (good) {
     look_at_zone(record_.seed, 0, slot_, record_.zone, damage);
+    memory_.give_slot(slot_);
   }
-  memory_.give_slot(slot_);
   slot_ = nullptr;
   return good;
 }
 
 GuardMemory::LastLook::~LastLook() {
-  if (slot_ != nullptr) {  // the free was refused
-    wait();
+  if (slot_ != nullptr && wait()) {  // the free was refused
     memory_.give_slot(slot_);
   }
   if (event_ != nullptr) {
@@ -108,13 +109,13 @@ GuardMemory::LastLook::~LastLook() {
   }
 }
 
-bool GuardMemory::wait_for_work(CUcontext context) noexcept {
+WaitResult GuardMemory::wait_for_work(CUcontext context) noexcept {
   if (driver_.cuCtxRecordEvent == nullptr) {
-    return false;
+    return WaitResult::from(CUDA_ERROR_NOT_SUPPORTED);
   }
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);
-  return lane && work_.wait(*lane).is_done();
+  return lane ? work_.wait(*lane) : WaitResult::from(CUDA_ERROR_NOT_SUPPORTED);
 }
 
 bool GuardMemory::write_zone(GuardRecord& record) noexcept {
@@ -142,7 +143,7 @@ uint64_t GuardMemory::finish_writes_briefly() noexcept {
   uint64_t patience = waited_in_vain_.load(std::memory_order_relaxed) < kMostInVain ? kPatience : kLittle;
   for (;;) {
     bool idle = true;
-    work_.lanes().each([&](ContextLane& lane) { idle = idle && driver_.cuStreamQuery(lane.stream) != CUDA_ERROR_NOT_READY; });
+    work_.lanes().each([&](ContextLane& lane) { idle = idle && is_over(driver_.cuStreamQuery(lane.stream)); });
     if (idle) {
       raise(landed_, upto);
       return 0;
@@ -163,16 +164,31 @@ uint64_t GuardMemory::finish_writes_briefly() noexcept {
 bool GuardMemory::fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept {
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);
-  return lane && driver_.cuMemsetD8Async(ptr, value, bytes, lane->stream) == CUDA_SUCCESS &&
-         (!wait || driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS);
+  return lane && driver_.cuMemsetD8Async(ptr, value, bytes, lane->stream) == CUDA_SUCCESS && (!wait || finish_lane(*lane).is_done());
 }
 
-void GuardMemory::finish_writes(CUcontext context) noexcept {
+// A wait that is refused is asked for again, because what was written is on its way whatever the answer. After a fault nothing of the
+// context runs any more.
+WaitResult GuardMemory::finish_lane(ContextLane& lane) noexcept {
+  constexpr uint64_t kPatience = 1'000'000'000;
+  uint64_t start = steady_time();
+  for (;;) {
+    CUresult code = driver_.cuStreamQuery(lane.stream);
+    code = is_over(code) ? code : driver_.cuStreamSynchronize(lane.stream);
+    if (is_over(code)) {
+      return WaitResult::done();
+    }
+    if (steady_time() - start > kPatience) {
+      return WaitResult::from(code);
+    }
+    sched_yield();
+  }
+}
+
+WaitResult GuardMemory::finish_writes(CUcontext context) noexcept {
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().find(context);
-  if (lane && driver_.cuStreamQuery(lane->stream) == CUDA_ERROR_NOT_READY) {
-    driver_.cuStreamSynchronize(lane->stream);
-  }
+  return lane ? finish_lane(*lane) : WaitResult::done();  // nothing was written, or its context is gone
 }
 
 bool GuardMemory::read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept {
@@ -180,12 +196,14 @@ bool GuardMemory::read(CUcontext context, CUdeviceptr from, unsigned char* out, 
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);
   unsigned char* slot = take_slot(n);
   unsigned char* to = slot != nullptr ? slot : out;
-  bool good = lane && driver_.cuMemcpyDtoHAsync_v2(to, from, n, lane->stream) == CUDA_SUCCESS &&
-              driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
+  bool copies = lane && driver_.cuMemcpyDtoHAsync_v2(to, from, n, lane->stream) == CUDA_SUCCESS;
+  bool good = copies && driver_.cuStreamSynchronize(lane->stream) == CUDA_SUCCESS;
   if (good && slot != nullptr) {
     memcpy(out, slot, n);
   }
-  give_slot(slot);
+  if (good || !copies) {
+    give_slot(slot);
+  }
   return good;
 }
 
@@ -226,12 +244,18 @@ bool GuardMemory::fill(const StreamArg& stream, CUdeviceptr ptr, size_t bytes, u
   return call != nullptr && in_order(stream, [&]() noexcept { return call(ptr, value, bytes, stream.handle) == CUDA_SUCCESS; });
 }
 
-bool GuardMemory::read(const StreamArg& stream, CUdeviceptr from, void* pinned, size_t n, CUevent event) noexcept {
+GuardMemory::Put GuardMemory::read(const StreamArg& stream, CUdeviceptr from, void* pinned, size_t n, CUevent event) noexcept {
   auto copy = stream.per_thread_abi ? driver_.cuMemcpyDtoHAsync_v2_ptsz : driver_.cuMemcpyDtoHAsync_v2;
   auto record = stream.per_thread_abi ? driver_.cuEventRecord_ptsz : driver_.cuEventRecord;
-  return copy != nullptr && record != nullptr && in_order(stream, [&]() noexcept {
-           return copy(pinned, from, n, stream.handle) == CUDA_SUCCESS && record(event, stream.handle) == CUDA_SUCCESS;
-         });
+  Put put = Put::nothing;
+  if (copy != nullptr && record != nullptr) {
+    in_order(stream, [&]() noexcept {
+      bool copies = copy(pinned, from, n, stream.handle) == CUDA_SUCCESS;
+      put = !copies ? Put::nothing : record(event, stream.handle) == CUDA_SUCCESS ? Put::copy : Put::blind;
+      return copies;
+    });
+  }
+  return put;
 }
 
 CUevent GuardMemory::take_event(const StreamArg& stream, CUcontext& context) noexcept {

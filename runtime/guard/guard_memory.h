@@ -14,23 +14,29 @@ class GuardMemory final : private ContextWork::Client {
  public:
   GuardMemory(const DriverApi& driver, CaptureGate& gate) noexcept : driver_(driver), gate_(gate), work_(driver, gate, *this) {}
 
-  // Waits for all work of the context, as cuMemFree does. False: it could not (a capture is under way, the context failed,
-  // the driver has no event over a context), so what is read may still be written to.
-  bool wait_for_work(CUcontext context) noexcept;
+  // Waits for all work of the context, as cuMemFree does. Not done: a capture is under way, the context failed, or the driver has no
+  // event over a context, so what is read may still be written to.
+  WaitResult wait_for_work(CUcontext context) noexcept;
+  // A driver call about work said that this work is over: it is done, or it has failed and nothing of it runs any more.
+  static bool is_over(CUresult code) noexcept {
+    WaitResult result = WaitResult::from(code);
+    return result.is_done() || result.is_fault_of_the_work() || code == CUDA_ERROR_DEINITIALIZED;
+  }
 
   // On the private stream of `context`, which is current. Waited for by read() and with `wait`.
   bool write_zone(GuardRecord& record) noexcept;
+  // With `wait`, what could not be waited for may still be written: finish_writes() says so.
   bool fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept;
-  // What was written so is there: before a free that is not ordered behind it, or the write could land in another block.
-  void finish_writes(CUcontext context) noexcept;
+  // What was written so is there, or will never be: before a free that is not ordered behind it, or the write could land in another
+  // block. Not done: the block must not be freed.
+  WaitResult finish_writes(CUcontext context) noexcept;
   // Before a kernel that may overrun blocks: a pattern that came later would hide it. Waits once for the same writes, and not
   // for long: engines may be taken, or the GPU by another process, and a launch must not wait for that. Returns how many
   // zones the kernel may overtake that none has before.
   uint64_t finish_writes_briefly() noexcept;
   // Its pattern is known to be there.
-  [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept {
-    return record.ordered || record.write_number <= landed_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool has_landed(const GuardRecord& record) const noexcept { return record.ordered || has_landed(record.write_number); }
+  [[nodiscard]] bool has_landed(uint64_t write_number) const noexcept { return write_number <= landed_.load(std::memory_order_acquire); }
   bool read(CUcontext context, CUdeviceptr from, unsigned char* out, size_t n) noexcept;
   // Adds what is wrong with the zone.
   bool read_zone(const GuardRecord& record, Damage& damage) noexcept;
@@ -51,7 +57,7 @@ class GuardMemory final : private ContextWork::Client {
 
    private:
     static ContextLanes::Use open(GuardMemory& memory, const GuardRecord& record) noexcept;
-    bool wait() noexcept;
+    [[nodiscard]] bool wait() noexcept;
     GuardMemory& memory_;
     const GuardRecord& record_;
     ContextLanes::Use lane_;
@@ -63,8 +69,9 @@ class GuardMemory final : private ContextWork::Client {
   // blocking stream is refused (906) and loses the capture.
   bool write_zone(const GuardRecord& record, const StreamArg& stream) noexcept;
   bool fill(const StreamArg& stream, CUdeviceptr ptr, size_t bytes, unsigned char value) noexcept;
-  // Into pinned memory, and an event behind it.
-  bool read(const StreamArg& stream, CUdeviceptr from, void* pinned, size_t n, CUevent event) noexcept;
+  // Into pinned memory, and an event behind it. `blind`: the copy is under way, and nothing will tell when it is done.
+  enum class Put : uint8_t { nothing, blind, copy };
+  Put read(const StreamArg& stream, CUdeviceptr from, void* pinned, size_t n, CUevent event) noexcept;
 
   // An event of the stream's context; nullptr when there is none.
   CUevent take_event(const StreamArg& stream, CUcontext& context) noexcept;
@@ -90,8 +97,10 @@ class GuardMemory final : private ContextWork::Client {
   }
 
  private:
+  // A slot into which a copy may still be under way is never given back.
   unsigned char* take_slot(size_t bytes) noexcept;
   void give_slot(unsigned char* slot) noexcept;
+  WaitResult finish_lane(ContextLane& lane) noexcept;
   void work_is_done(ContextLane&, void*) noexcept override {}
 
   template <class Call>

@@ -27,24 +27,33 @@ bool GuardResource::check_zone(GuardRecord& record, std::string_view found_by) n
   return true;
 }
 
+// `bytes`: with the zone.
+void GuardResource::leave_pool(const GuardRecord* record, uint64_t bytes, uint64_t zone) noexcept {
+  if (record != nullptr && record->pool_number != 0) {
+    records_.pools().block_left(record->pool_number, record->held ? 0 : bytes - zone, record->held ? bytes : zone);
+  }
+}
+
 Status GuardResource::free_below(DeviceBlock& block, const FreeRequest& request) noexcept {
   uint64_t extra = extra_taken(block);
   block.bytes += block.guard_bytes;
   Status status = inner_.deallocate(block, request);
   if (!status.ok()) {
     block.bytes -= block.guard_bytes;
-  } else {
-    extra_.fetch_sub(extra, std::memory_order_relaxed);
+    return status;
   }
+  extra_.fetch_sub(extra, std::memory_order_relaxed);
+  leave_pool(block.guard, block.bytes, block.guard_bytes);
   return status;
 }
 
 Status GuardResource::free_ordered(DeviceBlock& block, const FreeRequest& request) noexcept {
   GuardRecord& record = *block.guard;
   if (!record.ordered) {
-    memory_.finish_writes(record.context);
-    if (settings_.check_launches != 0) {
-      launch_checks_.finish(record.context);
+    WaitResult written = memory_.finish_writes(record.context);
+    WaitResult checked = settings_.check_launches != 0 ? launch_checks_.finish(record.context) : WaitResult::done();
+    if (!written.is_done() || !checked.is_done()) {
+      return Status::from(written.is_done() ? checked.code() : written.code());
     }
   }
   bool own_stream = request.stream_arg.is_per_thread();  // as for an allocation
@@ -97,19 +106,20 @@ Status GuardResource::free_now(DeviceBlock& block, const FreeRequest& request) n
     return freed;
   }
   bool looks = record.written || lasts;
-  bool quiet = looks && current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context);
+  bool quiet = looks && current.result() == CUDA_SUCCESS && memory_.wait_for_work(block.context).is_done();
   if (quiet) {
     launch_checks_.settle(&record);  // it knows the kernel
   }
   bool checked = quiet && check_zone(record, request.api);
-  if (looks && !checked) {
-    memory_.finish_writes(record.context);
-  }
   if (checked && lasts && settings_.quarantine >= block.taken && !block.shared && hold_back(block)) {
     return {};
   }
-  if (checked && lasts && settings_.poison_free) {
-    memory_.fill(block.context, block.ptr, block.bytes, kPoisonFreed, true);
+  bool filled = checked && lasts && settings_.poison_free && memory_.fill(block.context, block.ptr, block.bytes, kPoisonFreed, true);
+  if (looks && !filled) {  // what was written may be on its way, also where a wait for it was refused
+    WaitResult written = memory_.finish_writes(record.context);
+    if (!written.is_done()) {
+      return Status::from(written.code());
+    }
   }
   Status status = free_below(block, request);
   if (status.ok()) {
@@ -136,6 +146,7 @@ Status GuardResource::deallocate(DeviceBlock& block, const FreeRequest& request)
     launch_checks_.wait_for_preparation();
   }
   record.freed.take(request.caller);
+  PoolBooks::Change change(records_.pools());
   Status status = request.ordered ? free_ordered(block, request) : free_now(block, request);
   if (!status.ok()) {
     record.freed = {};
@@ -152,9 +163,14 @@ bool GuardResource::hold_back(DeviceBlock& block) noexcept {
     return false;
   }
   CUdeviceptr ptr = block.ptr;
+  GuardRecord& record = *block.guard;
+  uint64_t bytes = block.bytes;
+  record.held = true;
   if (!quarantine_.add(block)) {
+    record.held = false;
     return false;
   }
+  records_.pools().block_leaves(record.pool_number, bytes);
   block.ptr = ptr;
   block.state = BlockState::freed;
   return true;
@@ -187,30 +203,39 @@ void GuardResource::look_at_held(DeviceBlock& block, std::string_view found_by) 
   }
 }
 
-// A block leaves the quarantine. Its context is alive.
-void GuardResource::release(DeviceBlock& block, std::string_view api) noexcept {
+// A block leaves the quarantine. Its context is alive. False: the driver did not take it, and it is held as before. In the relaxed
+// capture mode a free of plain memory is allowed beside every capture (tests/gpu/captures.expected).
+bool GuardResource::release(DeviceBlock& block, std::string_view api) noexcept {
   CurrentContext current(driver_, block.context);
   GuardRecord* record = block.guard;
-  look_at_held(block, "leaving the quarantine");
-  quarantine_.gone(block.ptr);
+  if (!is_exiting()) {
+    look_at_held(block, "leaving the quarantine");
+  }
+  quarantine_.begin_free(block);
   RelaxedCapture relaxed(driver_);
   block.state = BlockState::live;
-  static_cast<void>(free_below(block, FreeRequest{.api = api}));
+  if (!free_below(block, FreeRequest{.api = api}).ok()) {
+    block.state = BlockState::freed;
+    quarantine_.put_back(block);
+    return false;
+  }
+  quarantine_.freed();
   records_.remember(record);
+  return true;
 }
 
-// While something captures nothing leaves: its free would be one that the capture forbids.
 void GuardResource::shrink(uint64_t most) noexcept {
   DeviceBlock oldest;
-  while (!gate_.is_capturing() && quarantine_.take_oldest(most, oldest)) {
-    release(oldest, "quarantine");
+  while (quarantine_.take_oldest(most, oldest) && release(oldest, "quarantine")) {
   }
 }
 
-bool GuardResource::relieve() noexcept {
-  bool any = quarantine_.bytes() != 0;
+// Another thread may be giving up what this one needs: it is waited for, as for a free of this thread's own. True: something was
+// given up since `before` was read.
+bool GuardResource::relieve(uint64_t before) noexcept {
   shrink(0);
-  return any && quarantine_.bytes() == 0;
+  quarantine_.wait_for_others();
+  return quarantine_.given_up() != before;
 }
 
 void GuardResource::prepare_context_end(CUcontext context, bool alive) noexcept {
@@ -219,7 +244,7 @@ void GuardResource::prepare_context_end(CUcontext context, bool alive) noexcept 
   }
   CurrentContext current(driver_, context);
   if (current.result() == CUDA_SUCCESS) {
-    memory_.wait_for_work(context);
+    static_cast<void>(memory_.wait_for_work(context));  // what is not done is not looked at
     launch_checks_.settle(nullptr);
     ordered_.settle_all(context);
   }
@@ -238,6 +263,7 @@ void GuardResource::check_ending(const DeviceBlock& block, std::string_view api)
 void GuardResource::forget(DeviceBlock& block) noexcept {
   extra_.fetch_sub(extra_taken(block), std::memory_order_relaxed);
   block.bytes += block.guard_bytes;
+  leave_pool(block.guard, block.bytes, block.guard_bytes);
   block.guard_bytes = 0;
   if (block.guard != nullptr) {
     records_.remove_live(*block.guard);
@@ -270,8 +296,8 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
     } else if (damage.count == 0) {
       record.clean_time = steady_time();
     } else {
-      record.written = false;  // told once
       bad[count].record = record;
+      records_.set_reported(record);
       bad[count++].damage = damage;
     }
   });
@@ -281,10 +307,14 @@ void GuardResource::check_all(std::string_view found_by, bool at_exit) noexcept 
   if (bad != nullptr) {
     unmap_state(bad, kMost * sizeof(Found));
   }
-  DeviceBlock held;
-  while (at_exit && quarantine_.take_oldest(0, held)) {
+  for (size_t left = at_exit ? quarantine_.count() : 0; left != 0; --left) {
+    DeviceBlock held;
+    if (!quarantine_.take_oldest(0, held)) {
+      break;
+    }
     CurrentContext current(driver_, held.context);
     look_at_held(held, found_by);
+    quarantine_.put_last(held);
   }
 }
 

@@ -25,7 +25,11 @@ class GuardResource final : public ResourceAdaptor {
         reporter_(reporter),
         memory_(driver, gate),
         launch_checks_(driver, gate, memory_, records, reporter, settings.check_launches),
-        ordered_(driver, memory_, records, reporter, settings.fence.one_in != 0 ? kFenceZone : settings.zone) {}
+        ordered_(driver, memory_, records, reporter, settings.fence.one_in != 0 ? kFenceZone : settings.zone) {
+    if (settings.check_launches != 0) {
+      records.list_zones();
+    }
+  }
 
   using ResourceAdaptor::allocate, ResourceAdaptor::deallocate;
   Status allocate(const AllocationRequest& request, DeviceBlock& out) noexcept override;
@@ -48,17 +52,20 @@ class GuardResource final : public ResourceAdaptor {
     }
   }
 
-  // A context ends: before the driver's call (`alive`) or after it. Then each block, and at last the context.
+  // A context ends: before the driver's call (`alive`) or after it. Then each block, and at last the context. What was freed and is
+  // held goes to the driver before the context does; what the driver did not take then goes with the context, unless it is of a pool.
   template <class Gone>  // gone(DeviceBlock&): a block of the quarantine went with its context
   void begin_context_end(CUcontext context, bool alive, std::string_view api, Gone gone) noexcept {
     DeviceBlock block;
+    bool taken = true;
     prepare_context_end(context, alive);
-    while (quarantine_.take_of(context, block)) {
-      if (alive) {
-        release(block, api);
+    while (taken && quarantine_.take_of(context, block)) {
+      if (alive || block.pool != nullptr) {
+        taken = release(block, api);
       } else {
-        quarantine_.gone(block.ptr);
+        quarantine_.begin_free(block);
         gone(block);
+        quarantine_.freed();
       }
     }
   }
@@ -82,6 +89,10 @@ class GuardResource final : public ResourceAdaptor {
   // The program has freed this block, and the driver does not know.
   bool holds(CUdeviceptr base) noexcept { return quarantine_.holds(base); }
   bool find_leaving(CUdeviceptr ptr, GuardRecord& out) noexcept { return quarantine_.find(ptr, out) || ordered_.find(ptr, out); }
+  // Before a request for memory that is not made here is refused: gives up what is held. True: something was given up since `before`,
+  // which given_up() said before the request was first tried.
+  bool relieve(uint64_t before) noexcept;
+  [[nodiscard]] uint64_t given_up() const noexcept { return quarantine_.given_up(); }
   // What the driver counts as used although the program has freed it.
   [[nodiscard]] uint64_t held_bytes() const noexcept { return quarantine_.bytes(); }
 
@@ -92,6 +103,7 @@ class GuardResource final : public ResourceAdaptor {
   [[nodiscard]] bool takes(const AllocationRequest& request) const noexcept;
   bool is_to_be_fenced(const AllocationRequest& request) noexcept;
   bool grow(AllocationRequest& request) noexcept;
+  void leave_pool(const GuardRecord* record, uint64_t bytes, uint64_t zone) noexcept;
   // What the driver takes for a block beyond what it would take without a guard.
   static uint64_t extra_taken(const DeviceBlock& block) noexcept;
   Status allocate_grown(const AllocationRequest& request, DeviceBlock& out) noexcept;
@@ -104,8 +116,7 @@ class GuardResource final : public ResourceAdaptor {
   Status free_now(DeviceBlock& block, const FreeRequest& request) noexcept;
   bool hold_back(DeviceBlock& block) noexcept;
   void look_at_held(DeviceBlock& block, std::string_view found_by) noexcept;
-  void release(DeviceBlock& block, std::string_view api) noexcept;
-  bool relieve() noexcept;
+  bool release(DeviceBlock& block, std::string_view api) noexcept;
   void shrink(uint64_t most) noexcept;
   void prepare_context_end(CUcontext context, bool alive) noexcept;
   [[nodiscard]] bool is_exiting() const noexcept { return exiting_.load(std::memory_order_relaxed); }

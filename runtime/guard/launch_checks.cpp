@@ -20,13 +20,11 @@ uint64_t stream_key(const StreamArg& stream) noexcept {
 }  // namespace
 
 LaunchChecks::Context* LaunchChecks::find(CUcontext context) noexcept {
-  for (auto& each : contexts_) {
-    Context* known = each.load(std::memory_order_acquire);
-    if (known != nullptr && known->context.load(std::memory_order_acquire) == context) {
-      return known;
-    }
+  Context* each = contexts_.load(std::memory_order_acquire);
+  while (each != nullptr && each->context.load(std::memory_order_acquire) != context) {
+    each = each->next;
   }
-  return nullptr;
+  return each;
 }
 
 // Kernel and pinned memory are the context's and end with it. A context that cannot have them is not checked.
@@ -38,14 +36,9 @@ void LaunchChecks::prepare(CUcontext context) noexcept {
   if (find(context) != nullptr) {
     return;
   }
-  std::atomic<Context*>* place = nullptr;
-  for (auto& each : contexts_) {
-    Context* known = each.load(std::memory_order_relaxed);
-    bool free = known == nullptr || known->context.load(std::memory_order_relaxed) == nullptr;
-    place = place == nullptr && free ? &each : place;
-  }
-  Context* fresh = place != nullptr ? place->load(std::memory_order_relaxed) : nullptr;
-  fresh = fresh != nullptr || place == nullptr ? fresh : static_cast<Context*>(map_state(sizeof(Context)));
+  Context* fresh = find(nullptr);  // that another context has left
+  bool made = fresh == nullptr;
+  fresh = made ? static_cast<Context*>(map_state(sizeof(Context))) : fresh;
   if (fresh == nullptr) {
     return;
   }
@@ -64,7 +57,10 @@ void LaunchChecks::prepare(CUcontext context) noexcept {
   }
   fresh->pinned = static_cast<Pinned*>(pinned);
   fresh->context.store(context, std::memory_order_release);
-  place->store(fresh, std::memory_order_release);
+  if (made) {
+    fresh->next = contexts_.load(std::memory_order_relaxed);
+    contexts_.store(fresh, std::memory_order_release);
+  }
 }
 
 LaunchChecks::Slot* LaunchChecks::take(Context& context) noexcept {
@@ -78,16 +74,12 @@ LaunchChecks::Slot* LaunchChecks::take(Context& context) noexcept {
 }
 
 uint32_t LaunchChecks::collect(CUcontext context, Pinned& out) noexcept {
-  uint64_t start = first_zone_.load(std::memory_order_relaxed);
-  uint64_t seen = 0;
   uint32_t count = 0;
-  records_.each_live([&](const GuardRecord& record) {
-    bool checked = record.written && !record.ordered && record.context == context && memory_.has_landed(record);
-    if (checked && seen++ >= start && count < kMostZones) {
-      out.zones[count++] = {.at = record.ptr + record.bytes, .seed = record.seed, .bytes = record.zone};
+  records_.next_zones(context, kMostZones, [&](const ZoneList::Zone& zone) {
+    if (memory_.has_landed(zone.write_number)) {
+      out.zones[count++] = {.at = zone.at, .seed = zone.seed, .bytes = zone.bytes};
     }
   });
-  first_zone_.store(count == kMostZones ? start + count : 0, std::memory_order_relaxed);
   memset(out.flags, 0, count * sizeof out.flags[0]);
   return count;
 }
@@ -136,13 +128,13 @@ void LaunchChecks::launched(const Launch& launch, const StreamArg& stream, CUcon
   preparing_.fetch_add(1, std::memory_order_seq_cst);
   Put put = enqueue(*known, *slot, stream);
   preparing_.fetch_sub(1, std::memory_order_seq_cst);
-  if (put != Put::check) {  // a blind one keeps its slot: the kernel may still read what is in it
-    slot->state.store(put == Put::nothing ? State::free : State::filling, std::memory_order_release);
+  if (put != Put::check) {  // a blind one keeps its slot until the context ends: the kernel may still read what is in it
+    slot->state.store(put == Put::nothing ? State::free : State::blind, std::memory_order_release);
     return;
   }
   slot->launch = launch;
   slot->number.store(launch.number, std::memory_order_relaxed);
-  slot->clean = last_checked_.exchange(launch.number, std::memory_order_relaxed);
+  slot->clean = known->last_checked.exchange(slot->zones < kMostZones ? launch.number : 0, std::memory_order_relaxed);
   slot->mixed = last_mixed_.load(std::memory_order_relaxed) > slot->clean;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   slot->state.store(State::waiting, std::memory_order_release);
@@ -164,8 +156,8 @@ void LaunchChecks::look(Context& context, Slot& slot, GuardRecord* leaving) noex
     auto read = [&](GuardRecord& record) {
       bool same = count < kMost && record.written && record.seed == pinned.zones[i].seed && record.ptr + record.bytes == pinned.zones[i].at;
       if (same && memory_.read_zone(record, found[count].damage) && found[count].damage.count != 0) {
-        record.written = false;  // told once
         found[count++].record = record;
+        records_.set_reported(record);
       }
     };
     if (leaving != nullptr) {
@@ -185,17 +177,16 @@ void LaunchChecks::settle(GuardRecord* leaving) noexcept {
     return;
   }
   RelaxedCapture relaxed(driver_);
-  for (auto& each : contexts_) {
-    Context* context = each.load(std::memory_order_acquire);
+  for (Context* context = contexts_.load(std::memory_order_acquire); context != nullptr; context = context->next) {
     uint64_t last = 0;
-    for (Slot* slot = context != nullptr ? next_waiting(*context, last) : nullptr; slot != nullptr; slot = next_waiting(*context, last)) {
+    for (Slot* slot = next_waiting(*context, last); slot != nullptr; slot = next_waiting(*context, last)) {
       last = slot->number.load(std::memory_order_relaxed);
       State waiting = State::waiting;
       if (!slot->state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
         continue;
       }
       CUresult result = driver_.cuEventQuery(slot->event);
-      if (result == CUDA_ERROR_NOT_READY) {
+      if (!GuardMemory::is_over(result)) {
         slot->state.store(State::waiting, std::memory_order_release);
         continue;
       }
@@ -227,35 +218,45 @@ void LaunchChecks::wait_for_preparation() noexcept {
   }
 }
 
-void LaunchChecks::finish(CUcontext ended) noexcept {
+// A wait that is refused is asked for again: another one's failure may have been in its way.
+WaitResult LaunchChecks::finish(CUcontext ended) noexcept {
+  constexpr int kTries = 8;
+  CUresult refused = CUDA_SUCCESS;
   RelaxedCapture relaxed(driver_);
-  for (auto& each : contexts_) {
-    Context* context = each.load(std::memory_order_acquire);
-    bool theirs = context != nullptr && context->context.load(std::memory_order_acquire) == ended;
+  for (Context* context = contexts_.load(std::memory_order_acquire); context != nullptr; context = context->next) {
+    bool theirs = context->context.load(std::memory_order_acquire) == ended;
     for (size_t i = 0; theirs && i < kSlots; ++i) {
       Slot& slot = context->slots[i];
       if (slot.state.load(std::memory_order_acquire) == State::waiting) {
-        driver_.cuEventSynchronize(slot.event);
+        CUresult code = driver_.cuEventSynchronize(slot.event);
+        for (int tries = 1; !GuardMemory::is_over(code) && tries < kTries; ++tries) {
+          code = driver_.cuEventSynchronize(slot.event);
+        }
+        refused = GuardMemory::is_over(code) ? refused : code;
       }
     }
   }
   settle(nullptr);
+  return WaitResult::from(refused);
 }
 
 void LaunchChecks::context_ended(CUcontext ended) noexcept {
   LockGuard guard(lock_);
-  for (auto& each : contexts_) {
-    Context* context = each.load(std::memory_order_relaxed);
-    if (context == nullptr || context->context.load(std::memory_order_relaxed) != ended) {
+  for (Context* context = contexts_.load(std::memory_order_relaxed); context != nullptr; context = context->next) {
+    if (ended == nullptr || context->context.load(std::memory_order_relaxed) != ended) {
       continue;
     }
     for (Slot& slot : context->slots) {
       State waiting = State::waiting;
       slot.event = nullptr;
+      State blind = State::blind;
       if (slot.state.compare_exchange_strong(waiting, State::free, std::memory_order_acq_rel)) {
         waiting_.fetch_sub(1, std::memory_order_relaxed);
+      } else {
+        slot.state.compare_exchange_strong(blind, State::free, std::memory_order_acq_rel);
       }
     }
+    context->last_checked.store(0, std::memory_order_relaxed);
     context->kernel = nullptr;
     context->pinned = nullptr;
     context->context.store(nullptr, std::memory_order_release);

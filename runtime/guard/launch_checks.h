@@ -26,16 +26,16 @@ class LaunchChecks {
   void settle(GuardRecord* leaving) noexcept;
   // No check is being put together: one that was knows nothing of a block that left the live before this.
   void wait_for_preparation() noexcept;
-  // All that was put into streams of the context is done: for a free that does not wait for the context's work itself.
-  void finish(CUcontext context) noexcept;
+  // All that was put into streams of the context is done: for a free that does not wait for the context's work itself. Not done: a
+  // check may still read the zone, so the block must not be freed.
+  WaitResult finish(CUcontext context) noexcept;
   void context_ended(CUcontext context) noexcept;
 
  private:
-  static constexpr size_t kContexts = 8;
   static constexpr size_t kSlots = 32;
   static constexpr size_t kMostZones = 2048;  // a check; more live blocks are taken in turn
 
-  enum class State : uint8_t { free, filling, waiting, looking };
+  enum class State : uint8_t { free, filling, waiting, looking, blind };
   struct Slot {
     std::atomic<State> state;
     std::atomic<uint64_t> number;  // of the launch: to be read by whoever does not have the slot
@@ -53,7 +53,9 @@ class LaunchChecks {
     std::atomic<CUcontext> context;
     CUfunction kernel;
     Pinned* pinned;
+    std::atomic<uint64_t> last_checked;  // number of the launch behind the last check of all its zones; 0: of a part, or none
     Slot slots[kSlots];
+    Context* next;
   };
 
   Context* find(CUcontext context) noexcept;
@@ -73,11 +75,9 @@ class LaunchChecks {
   const uint32_t every_;
   Lock lock_{};
   Once said_none_{};
-  std::atomic<Context*> contexts_[kContexts]{};
+  std::atomic<Context*> contexts_{nullptr};  // one that its context has left waits for the next one
   std::atomic<uint32_t> preparing_{0};
   std::atomic<uint32_t> waiting_{0};
-  std::atomic<uint64_t> last_checked_{0};  // number of the launch behind the last check
-  std::atomic<uint64_t> first_zone_{0};    // where the next check begins among the live blocks
   std::atomic<uint64_t> last_stream_{0};
   std::atomic<uint64_t> last_mixed_{0};  // number of the last launch into another stream than the one before
 };

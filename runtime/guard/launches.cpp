@@ -23,7 +23,7 @@ const char* name_of(const DriverApi& driver, CUfunction function) noexcept {
 
 }  // namespace
 
-bool Launch::is_kernel() const noexcept { return text() != kGraph && text() != "?" && text().size() + 1 < sizeof name; }
+bool Launch::is_kernel() const noexcept { return of_name != 0 && text() != kGraph && text() != "?" && text().size() + 1 < sizeof name; }
 
 uint64_t Launches::count_name(std::string_view name) noexcept {
   uint64_t hash = 0xCBF29CE484222325ULL;
@@ -31,7 +31,8 @@ uint64_t Launches::count_name(std::string_view name) noexcept {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   }
   hash |= 1;
-  for (size_t i = 0; i < kNames; ++i) {
+  constexpr size_t kTries = 64;  // where so many names stand side by side, the next one is not counted
+  for (size_t i = 0; i < kTries; ++i) {
     Name& each = names_[(hash + i) % kNames];
     uint64_t known = each.hash.load(std::memory_order_relaxed);
     bool ours = known == hash || (known == 0 && (each.hash.compare_exchange_strong(known, hash) || known == hash));

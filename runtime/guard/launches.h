@@ -11,7 +11,7 @@ namespace xlog {
 
 struct Launch {
   uint64_t number = 0;   // of all launches of the process, from 1
-  uint64_t of_name = 0;  // of those of kernels of this name, from 1
+  uint64_t of_name = 0;  // of those of kernels of this name, from 1; 0: there were too many names to count them
   char name[104] = {};   // as the driver has it (mangled), cut; `graph` for a graph's
 
   [[nodiscard]] std::string_view text() const noexcept { return name; }

@@ -27,11 +27,16 @@ OrderedChecks::Slot* OrderedChecks::begin(GuardRecord& record, const StreamArg& 
     slot->state.store(State::free, std::memory_order_release);
     return nullptr;
   }
-  if (!memory_.read(stream, record.ptr + record.bytes, slot->found, record.zone, slot->event)) {
-    cancel(*slot);
-    return nullptr;
+  GuardMemory::Put put = memory_.read(stream, record.ptr + record.bytes, slot->found, record.zone, slot->event);
+  if (put == GuardMemory::Put::copy) {
+    return slot;
   }
-  return slot;
+  if (put == GuardMemory::Put::nothing) {
+    release(*slot);
+  } else {
+    slot->state.store(State::blind, std::memory_order_release);
+  }
+  return nullptr;
 }
 
 void OrderedChecks::commit(Slot& slot, GuardRecord& record) noexcept {
@@ -40,7 +45,14 @@ void OrderedChecks::commit(Slot& slot, GuardRecord& record) noexcept {
   slot.state.store(State::waiting, std::memory_order_release);
 }
 
+// The copy is under way all the same.
 void OrderedChecks::cancel(Slot& slot) noexcept {
+  slot.record = nullptr;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  slot.state.store(State::waiting, std::memory_order_release);
+}
+
+void OrderedChecks::release(Slot& slot) noexcept {
   memory_.give_event(slot.context, slot.event);
   slot.state.store(State::free, std::memory_order_release);
 }
@@ -50,7 +62,7 @@ bool OrderedChecks::find(CUdeviceptr ptr, GuardRecord& out) noexcept {
   for (Slot& each : slots_) {
     State waiting = State::waiting;
     if (!found && each.state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
-      found = each.record->ptr == ptr;
+      found = each.record != nullptr && each.record->ptr == ptr;
       out = found ? *each.record : out;
       each.state.store(State::waiting, std::memory_order_release);
     }
@@ -58,20 +70,27 @@ bool OrderedChecks::find(CUdeviceptr ptr, GuardRecord& out) noexcept {
   return found;
 }
 
-void OrderedChecks::look(Slot& slot) noexcept {
+void OrderedChecks::close(Slot& slot, bool arrived) noexcept {
   GuardRecord* record = slot.record;
   Finding finding;
-  look_at_zone(record->seed, 0, slot.found, record->zone, finding.damage);
+  if (record != nullptr && arrived) {
+    look_at_zone(record->seed, 0, slot.found, record->zone, finding.damage);
+  } else if (record != nullptr) {
+    reporter_.count_unchecked();
+  }
   if (finding.damage.count != 0) {
     finding.block = record;
     finding.found_by = slot.api;
     reporter_.report(finding, records_);
   }
-  records_.remember(record);
+  if (record != nullptr) {
+    records_.remember(record);
+  }
   waiting_.fetch_sub(1, std::memory_order_relaxed);
-  cancel(slot);
+  release(slot);
 }
 
+// Only an answer that the work is over is final; what was not answered so is asked for again.
 void OrderedChecks::settle() noexcept {
   if (waiting_.load(std::memory_order_relaxed) == 0) {
     return;
@@ -82,10 +101,11 @@ void OrderedChecks::settle() noexcept {
     if (!each.state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
       continue;
     }
-    if (driver_.cuEventQuery(each.event) == CUDA_ERROR_NOT_READY) {
-      each.state.store(State::waiting, std::memory_order_release);
+    CUresult code = driver_.cuEventQuery(each.event);
+    if (GuardMemory::is_over(code)) {
+      close(each, code == CUDA_SUCCESS);
     } else {
-      look(each);
+      each.state.store(State::waiting, std::memory_order_release);
     }
   }
 }
@@ -94,11 +114,32 @@ void OrderedChecks::settle_all(CUcontext context) noexcept {
   RelaxedCapture relaxed(driver_);
   for (Slot& each : slots_) {
     State waiting = State::waiting;
-    if (each.context == context && each.state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
-      driver_.cuEventSynchronize(each.event);
-      look(each);
+    if (each.context != context || !each.state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
+      continue;
+    }
+    CUresult code = driver_.cuEventSynchronize(each.event);
+    if (GuardMemory::is_over(code)) {
+      close(each, code == CUDA_SUCCESS);
+    } else {
+      each.state.store(State::waiting, std::memory_order_release);
     }
   }
+}
+
+void OrderedChecks::context_ended(CUcontext context) noexcept {
+  for (Slot& each : slots_) {
+    State waiting = State::waiting;
+    State blind = State::blind;
+    if (each.context != context) {
+      continue;
+    }
+    if (each.state.compare_exchange_strong(waiting, State::looking, std::memory_order_acq_rel)) {
+      close(each, false);
+    } else if (each.state.compare_exchange_strong(blind, State::looking, std::memory_order_acq_rel)) {
+      release(each);
+    }
+  }
+  pinned_.context_ended(context);
 }
 
 }  // namespace xlog

@@ -10,7 +10,7 @@ namespace xlog {
 
 class OrderedChecks {
  private:
-  enum class State : uint8_t { free, filling, waiting, looking };
+  enum class State : uint8_t { free, filling, waiting, looking, blind };  // blind: until its context ends
 
  public:
   OrderedChecks(const DriverApi& driver, GuardMemory& memory, GuardRecords& records, FindingReporter& reporter, size_t zone) noexcept
@@ -18,7 +18,7 @@ class OrderedChecks {
 
   struct Slot {
     std::atomic<State> state;
-    GuardRecord* record;
+    GuardRecord* record;  // nullptr: the free was refused, and only the copy is waited for
     CUcontext context;
     CUevent event;
     unsigned char* found;  // the zone as it was, pinned
@@ -34,13 +34,16 @@ class OrderedChecks {
   // Looks at what has arrived; or at all of a context that is about to end, waiting for it.
   void settle() noexcept;
   void settle_all(CUcontext context) noexcept;
-  void context_ended(CUcontext context) noexcept { pinned_.context_ended(context); }
+  // What has not arrived never will: its blocks are free, and were not checked.
+  void context_ended(CUcontext context) noexcept;
 
  private:
   static constexpr size_t kSlots = 128;
 
   Slot* take() noexcept;
-  void look(Slot& slot) noexcept;
+  // Nothing is written into the slot any more. `arrived`: what was in the zone stands there.
+  void close(Slot& slot, bool arrived) noexcept;
+  void release(Slot& slot) noexcept;
 
   const DriverApi& driver_;
   GuardMemory& memory_;

@@ -85,7 +85,7 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
       pool.pieces.add(out + taken, slab - taken);
     }
   }
-  pool.used += taken;
+  pool.used += bytes;  // measured on an H200: a block of 1 byte counts as 1
   pool.used_high = std::max(pool.used_high, pool.used);
   enqueue(
       *stream, [] { return true; }, Operation::Sort::order);
@@ -97,7 +97,7 @@ CUresult allocate_from(Pool& pool, Stream* stream, size_t bytes, uint64_t& out) 
 
 void return_to_pool(const Block& block, Stream* stream) {
   Pool& pool = *block.pool;
-  pool.used -= block.taken;
+  pool.used -= block.size;
   uint64_t serial = block.serial;
   if (stream == nullptr) {
     pool.pieces.add(block.ptr, block.taken);
@@ -277,6 +277,11 @@ SIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribu
   }
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
     pool->threshold = *static_cast<cuuint64_t*>(value);
+  } else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+    if (*static_cast<cuuint64_t*>(value) != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    pool->used_high = pool->used;
   } else {
     pool->attributes[attribute] = static_cast<uint64_t>(*static_cast<int*>(value));
   }

@@ -91,8 +91,16 @@ BOOST_AUTO_TEST_CASE(the_quarantine_lets_the_oldest_go) {
   BOOST_TEST(quarantine->take_oldest(399, out));
   BOOST_TEST(out.ptr == 0x1000);
   BOOST_TEST(quarantine->holds(0x1000));  // until it is freed below
-  quarantine->gone(0x1000);
+  quarantine->begin_free(out);
   BOOST_TEST(!quarantine->holds(0x1000));
+  quarantine->put_back(out);  // the driver did not take it
+  BOOST_TEST(quarantine->holds(0x1000));
+  BOOST_TEST(quarantine->given_up() == 0);
+  BOOST_TEST(quarantine->take_oldest(399, out));
+  BOOST_TEST(out.ptr == 0x1000);
+  quarantine->begin_free(out);
+  quarantine->freed();
+  BOOST_TEST(quarantine->given_up() == 1);
   BOOST_TEST(quarantine->take_of(reinterpret_cast<CUcontext>(1), out));
   BOOST_TEST(out.ptr == 0x2000);
   BOOST_TEST(quarantine->take_oldest(0, out));
