@@ -73,6 +73,14 @@ inline void sleep(uint64_t nanoseconds) noexcept {
   timespec time{.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000), .tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000)};
   call(SYS_nanosleep, address(&time), 0);
 }
+// Writes into this process's own memory, as one thread of it (`thread`) may. What a store could not be made to, since the file
+// that is mapped there was cut, fails with -EFAULT, where the store itself would raise SIGBUS. The parts are written in order.
+inline long write_memory(unsigned thread, const iovec* from, size_t from_count, const iovec* to, size_t to_count) noexcept {
+  return call(SYS_process_vm_writev, thread, address(from), static_cast<long>(from_count), address(to), static_cast<long>(to_count));
+}
+inline int reserve(int fd, uint64_t begin, uint64_t size) noexcept {
+  return static_cast<int>(call(SYS_fallocate, fd, 0, static_cast<long>(begin), static_cast<long>(size)));
+}
 inline void yield() noexcept { call(SYS_sched_yield); }
 
 // Sets of signals as the kernel has them: bit N-1 is signal N.
