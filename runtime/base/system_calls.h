@@ -69,9 +69,9 @@ inline bool is_writable(int fd) noexcept {
   pollfd asked{.fd = fd, .events = POLLOUT, .revents = 0};
   return call(SYS_poll, address(&asked), 1, 0) == 1 && (asked.revents & POLLOUT) != 0;
 }
+inline void sleep(const timespec& time) noexcept { call(SYS_nanosleep, address(&time), 0); }
 inline void sleep(uint64_t nanoseconds) noexcept {
-  timespec time{.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000), .tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000)};
-  call(SYS_nanosleep, address(&time), 0);
+  sleep(timespec{.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000), .tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000)});
 }
 // Writes into this process's own memory, as one thread of it (`thread`) may. What a store could not be made to, since the file
 // that is mapped there was cut, fails with -EFAULT, where the store itself would raise SIGBUS. The parts are written in order.

@@ -87,3 +87,114 @@ BOOST_AUTO_TEST_CASE(no_message_goes_into_a_file_that_became_descriptor_2) {
     BOOST_TEST_CONTEXT(environment.begin()->first) { BOOST_TEST(ours.out == "descriptor 2\nDATAMORE"); }
   }
 }
+
+BOOST_AUTO_TEST_CASE(exit_in_a_signal_handler_ends_the_program) {
+  TempFolder folder;
+  for (const char* stacks : {"off", "32"}) {
+    int hung = 0;
+    for (int i = 0; i < 30; ++i) {
+      hung +=
+          shell("exec $OURS exit-in-handler " + std::to_string(5000 + i * 1777), folder, {{"XLOG_LOG", "log/"}, {"XLOG_BACKTRACE", stacks}})
+              .status;
+    }
+    BOOST_TEST(hung == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_jump_out_of_a_signal_handler_leaves_no_lock_of_the_log_taken) {
+  TempFolder folder;
+  BOOST_TEST(shell("exec $OURS jump-in-handler", folder, {{"XLOG_LOG", "log/"}}).out == "goes on\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_with_a_cancellation_pending_comes_back_from_its_calls) {
+  TempFolder folder;
+  for (const char* budget : {"", "1G"}) {
+    Environment environment{{"XLOG_LOG", folder / "log/"}, {"XLOG_VERBOSE", "1"}};
+    if (*budget != '\0') {
+      environment["XLOG_BUDGET"] = budget;
+    }
+    BOOST_TEST(shell("exec $OURS cancelled deferred", folder, environment).out == "finished 1, goes on\n");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_is_cancelled_at_any_moment_leaves_no_lock_of_the_log_taken) {
+  TempFolder folder;
+  BOOST_TEST(shell("exec $OURS cancelled asynchronous", folder, {{"XLOG_LOG", "log/"}}).out == "finished 0, goes on\n");
+}
+
+// The log, the stacks and the control file are anybody's who may write to them.
+BOOST_AUTO_TEST_CASE(files_that_others_cut_replace_or_remove_end_nobody) {
+  for (const char* act : {"for f in log/*; do : > $f; done", "rm log/*", "for f in log/*; do rm $f; mkfifo $f; done",
+                          "for f in log/*; do echo other > new; mv new $f; done", "truncate -s 100 log/*", "chmod 0 log/*"}) {
+    for (const char* count : {"20", "3000"}) {
+      TempFolder folder;
+      Outcome ours = shell("$OURS paused " + std::string(count) + " go | while read line; do echo $line; [ $line = done ] || { " + act +
+                               "; touch go; }; done; exit ${PIPESTATUS[0]}",
+                           folder, {{"XLOG_LOG", "log/"}});
+      BOOST_TEST_CONTEXT(act) {
+        BOOST_TEST(ours.status == 0);
+        BOOST_TEST(ours.out == "half\ndone\n");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_log_that_was_cut_says_how_many_rows_it_lost) {
+  TempFolder folder;
+  Outcome ours = shell("$OURS paused 20 go | while read line; do [ $line = done ] || { : > log/*[0-9].csv; touch go; }; done", folder,
+                       {{"XLOG_LOG", "log/"}});
+  BOOST_TEST(ours.err.find("rows cannot be written; later rows are only counted") != std::string::npos);
+  auto rows = rows_of(run({"bash", "-c", "echo -n log/*[0-9].csv"}, {}, folder.path()).out.insert(0, folder.path() + '/'));
+  BOOST_REQUIRE(rows.size() == 1);
+  BOOST_TEST(rows[0].at("action") == "lost");
+  BOOST_TEST(std::stoi(rows[0].at("bytes")) >= 40);
+}
+
+// Rows and lost rows together are what was to be written.
+BOOST_AUTO_TEST_CASE(a_slow_reader_of_a_fifo_is_told_how_many_rows_it_lost) {
+  TempFolder folder;
+  Outcome ours = shell("mkfifo pipe; (sleep 0.5; cat) <pipe >seen & exec 4>pipe; XLOG_LOG=pipe $OURS pairs 3000; exec 4>&-; wait", folder);
+  BOOST_TEST(ours.out == "done\n");
+  BOOST_TEST(std::count(ours.err.begin(), ours.err.end(), '\n') == 1);
+  uint64_t written = 0;
+  uint64_t lost = 0;
+  for (const Row& row : rows_of(folder / "seen")) {
+    bool counts = row.at("action") == "lost";
+    lost += counts ? std::stoull(row.at("bytes")) : 0;
+    written += counts ? 0 : 1;
+  }
+  BOOST_TEST(lost > 1000);
+  BOOST_TEST(written + lost >= 6001);
+  BOOST_TEST(written + lost <= 6020);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_takes_nothing_costs_the_rows_and_says_so) {
+  TempFolder folder;
+  Outcome ours = shell("$OURS pairs 100", folder, {{"XLOG_LOG", "/dev/full"}});
+  BOOST_TEST(ours.out == "done\n");
+  BOOST_TEST(ours.err.find("log /dev/full: rows cannot be written; later rows are only counted, the program goes on\n") !=
+             std::string::npos);
+  BOOST_TEST(ours.err.find(" rows were lost, and it does not say so\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_keeps_the_count_of_lost_rows) {
+  for (const char* size : {"108k", "124k", "128k", "300k"}) {
+    TempFolder folder;
+    SmallDisk disk(folder.path(), "tmpfs", std::string("size=") + size);
+    if (!disk.mounted()) {
+      BOOST_TEST_MESSAGE("skipped: not allowed to mount");
+      return;
+    }
+    BOOST_TEST(run_with_library({kProgram, "pairs", "3000"}, {{"XLOG_LOG", folder / "x.csv"}}).status == 0);
+    size_t written = 0;
+    uint64_t lost = 0;
+    for (const Row& row : rows_of(log_in(folder))) {
+      lost += row.at("action") == "lost" ? std::stoull(row.at("bytes")) : 0;
+      written += row.at("action") == "lost" ? 0 : 1;
+    }
+    BOOST_TEST_CONTEXT(size) {
+      BOOST_TEST(written + lost >= 6001);
+      BOOST_TEST(written + lost <= 6020);
+    }
+  }
+}

@@ -1,10 +1,20 @@
 // interruptions HOW [ARGS]: what a program may do to a library inside it, beside calls that make and end memory.
 //   refused            one request that no GPU can serve
 //   data-file FILE     closes its three descriptors first; its data file becomes descriptor 2
+//   exit-in-handler US calls exit() in a signal handler after so many microseconds
+//   jump-in-handler    leaves a hundred signal handlers by longjmp, then makes calls on another thread
+//   cancelled HOW      a thread whose cancellation is pending (`deferred`), or comes while it calls (`asynchronous`); then others
+//   paused N FILE      N pairs, waits until FILE is there, N pairs again
+//   pairs N            as fast as it can
 #include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 #include "programs/program.h"
 
@@ -38,6 +48,102 @@ int data_file(const char* path) {
   return 0;
 }
 
+void pairs(int count) {
+  for (int i = 0; i < count; ++i) {
+    MUST(cuMemFree_v2(must_alloc(4096)));
+  }
+}
+
+void signal_every(useconds_t interval) {
+  itimerval timer{.it_interval = {.tv_sec = 0, .tv_usec = interval}, .it_value = {.tv_sec = 0, .tv_usec = interval}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+int exit_in_handler(useconds_t after) {
+  start();
+  signal(SIGALRM, [](int) { exit(0); });
+  signal_every(after);
+  for (;;) {
+    pairs(1);
+  }
+}
+
+sigjmp_buf back;
+volatile int jumps = 0;
+
+int jump_in_handler() {
+  CUcontext context = start();
+  signal(SIGALRM, [](int) {
+    ++jumps;
+    siglongjmp(back, 1);
+  });
+  sigsetjmp(back, 1);
+  signal_every(997);
+  while (jumps < 100) {
+    CUdeviceptr ptr = 0;  // what a jump leaves behind is never freed
+    cuMemAlloc_v2(&ptr, 4096);
+    cuMemFree_v2(ptr);
+  }
+  signal_every(0);
+  std::thread([context] {
+    cuCtxSetCurrent(context);
+    pairs(1000);
+  }).join();
+  std::puts("goes on");
+  return 0;
+}
+
+struct Victim {
+  CUcontext context;
+  bool deferred;
+  bool finished;
+};
+
+void* be_cancelled(void* given) {
+  auto* victim = static_cast<Victim*>(given);
+  cuCtxSetCurrent(victim->context);
+  if (victim->deferred) {
+    pthread_cancel(pthread_self());
+    pairs(2000);
+    victim->finished = true;
+    pthread_testcancel();
+  }
+  int before = 0;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+  for (;;) {
+    pairs(1);
+  }
+}
+
+int cancelled(bool deferred) {
+  Victim victim{.context = start(), .deferred = deferred, .finished = false};
+  for (int i = 0; i < (deferred ? 1 : 20); ++i) {
+    pthread_t thread{};
+    pthread_create(&thread, nullptr, be_cancelled, &victim);
+    if (!deferred) {
+      usleep(static_cast<useconds_t>(1000 + i * 317));
+      pthread_cancel(thread);
+    }
+    pthread_join(thread, nullptr);
+  }
+  pairs(2000);
+  std::printf("finished %d, goes on\n", victim.finished ? 1 : 0);
+  return 0;
+}
+
+int paused(int count, const char* file) {
+  start();
+  pairs(count);
+  std::puts("half");
+  std::fflush(stdout);
+  while (access(file, F_OK) != 0) {
+    usleep(1000);
+  }
+  pairs(count);
+  std::puts("done");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,6 +153,24 @@ int main(int argc, char** argv) {
   }
   if (how == "data-file" && argc > 2) {
     return data_file(argv[2]);
+  }
+  if (how == "exit-in-handler" && argc > 2) {
+    return exit_in_handler(static_cast<useconds_t>(std::atoi(argv[2])));
+  }
+  if (how == "jump-in-handler") {
+    return jump_in_handler();
+  }
+  if (how == "cancelled" && argc > 2) {
+    return cancelled(std::string(argv[2]) == "deferred");
+  }
+  if (how == "paused" && argc > 3) {
+    return paused(std::atoi(argv[2]), argv[3]);
+  }
+  if (how == "pairs" && argc > 2) {
+    start();
+    pairs(std::atoi(argv[2]));
+    std::puts("done");
+    return 0;
   }
   return 2;
 }
