@@ -412,13 +412,12 @@ bool LogFile::reaches(const LogPlace& place) noexcept {
   return whole;
 }
 
-bool LogFile::overwrite(uint64_t offset, std::string_view text) noexcept {
+bool LogFile::overwrite_mapped(uint64_t offset, std::string_view text) noexcept {
   char* page = first_page_.load(std::memory_order_acquire);
-  if (page != nullptr && offset + text.size() <= kPage && write_mapped(page + offset, text)) {
-    return true;
-  }
-  return mode() != Mode::stream && write_at(offset, text);
+  return page != nullptr && offset + text.size() <= kPage && write_mapped(page + offset, text);
 }
+
+bool LogFile::overwrite(uint64_t offset, std::string_view text) noexcept { return mode() != Mode::stream && write_at(offset, text); }
 
 bool LogFile::is_writable_within(unsigned milliseconds) noexcept {
   int fd = held_descriptor();

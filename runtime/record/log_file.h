@@ -54,7 +54,10 @@ class LogFile {
   // Thread-safe, once a place. The parts are written one behind the other; what they leave of the place stays empty lines. False when it
   // could not be written.
   bool fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
-  // Writes over bytes of a file that were claimed before. In its first page that works as long as nobody cuts the file.
+  // Writes over bytes of the file's first page that were claimed before, which needs no descriptor. False where the file is
+  // not mapped, or somebody cut it.
+  bool overwrite_mapped(uint64_t offset, std::string_view text) noexcept;
+  // The same, anywhere, by a descriptor.
   bool overwrite(uint64_t offset, std::string_view text) noexcept;
   // Of a stream.
   bool is_writable_within(unsigned milliseconds) noexcept;

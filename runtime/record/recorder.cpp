@@ -351,13 +351,16 @@ void Recorder::put_lost_row_in_place(uint64_t lost) noexcept {
   if (lost_place_.size == 0 && file_.claim_beyond_max(row.size(), lost_place_) != LogFailure::none) {
     return;
   }
-  // The place reaches the file's begin where somebody cut it: then the header is missing too.
-  if (!file_.overwrite(lost_place_.offset, row.view()) || is_cut_) {
-    is_cut_ = true;
-    Text<512> header;
-    put_header(header);
+  if (file_.overwrite_mapped(lost_place_.offset, row.view())) {
+    return;
+  }
+  // Where somebody cut the file the header is gone too.
+  Text<512> header;
+  put_header(header);
+  if (lost_place_.offset >= header.size()) {
     file_.overwrite(0, header.view());
   }
+  file_.overwrite(lost_place_.offset, row.view());
 }
 
 // A stream has one for each time that its reader was too slow, before the next row.

@@ -141,7 +141,6 @@ class Recorder {
   std::atomic<uint64_t> untold_;  // of `lost_`, those of which the stream's reader has no row
   std::atomic<bool> writing_lost_;
   LogPlace lost_place_;
-  bool is_cut_;  // somebody cut the file
   char stacks_path_[1240];
 };
 

@@ -9,6 +9,8 @@ using namespace xlog::test;
 namespace {
 
 const std::string kProgram = program("interruptions");
+// The simulated driver has locks of its own, which a jump or a cancellation leaves taken.
+const Environment::value_type kLocklessDriver{"LD_LIBRARY_PATH", build_folder() + "/noop"};
 
 // Runs a line of the shell in `folder`, where $OURS stands for the program under the library. Ended after 20 seconds.
 Outcome shell(const std::string& line, const TempFolder& folder, Environment environment = {}) {
@@ -103,7 +105,7 @@ BOOST_AUTO_TEST_CASE(exit_in_a_signal_handler_ends_the_program) {
 
 BOOST_AUTO_TEST_CASE(a_jump_out_of_a_signal_handler_leaves_no_lock_of_the_log_taken) {
   TempFolder folder;
-  BOOST_TEST(shell("exec $OURS jump-in-handler", folder, {{"XLOG_LOG", "log/"}}).out == "goes on\n");
+  BOOST_TEST(shell("exec $OURS jump-in-handler", folder, {{"XLOG_LOG", "log/"}, kLocklessDriver}).out == "goes on\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_with_a_cancellation_pending_comes_back_from_its_calls) {
@@ -119,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_thread_with_a_cancellation_pending_comes_back_from_its_ca
 
 BOOST_AUTO_TEST_CASE(a_thread_that_is_cancelled_at_any_moment_leaves_no_lock_of_the_log_taken) {
   TempFolder folder;
-  BOOST_TEST(shell("exec $OURS cancelled asynchronous", folder, {{"XLOG_LOG", "log/"}}).out == "finished 0, goes on\n");
+  BOOST_TEST(shell("exec $OURS cancelled asynchronous", folder, {{"XLOG_LOG", "log/"}, kLocklessDriver}).out == "finished 0, goes on\n");
 }
 
 // The log, the stacks and the control file are anybody's who may write to them.
@@ -153,8 +155,12 @@ BOOST_AUTO_TEST_CASE(a_log_that_was_cut_says_how_many_rows_it_lost) {
 // Rows and lost rows together are what was to be written.
 BOOST_AUTO_TEST_CASE(a_slow_reader_of_a_fifo_is_told_how_many_rows_it_lost) {
   TempFolder folder;
-  Outcome ours = shell("mkfifo pipe; (sleep 0.5; cat) <pipe >seen & exec 4>pipe; XLOG_LOG=pipe $OURS pairs 3000; exec 4>&-; wait", folder);
-  BOOST_TEST(ours.out == "done\n");
+  Outcome ours = shell(
+      "mkfifo pipe; exec 4<>pipe; (until [ -e go ]; do sleep 0.01; done; exec cat) <pipe 4>&- >seen & "
+      "XLOG_LOG=pipe $OURS paused 3000 go 4>&- | while read line; do echo $line; [ $line = done ] || { touch go; sleep 0.1; }; done; exec "
+      "4>&-; wait",
+      folder);
+  BOOST_TEST(ours.out == "half\ndone\n");
   BOOST_TEST(std::count(ours.err.begin(), ours.err.end(), '\n') == 1);
   uint64_t written = 0;
   uint64_t lost = 0;
@@ -164,8 +170,8 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_of_a_fifo_is_told_how_many_rows_it_lost) {
     written += counts ? 0 : 1;
   }
   BOOST_TEST(lost > 1000);
-  BOOST_TEST(written + lost >= 6001);
-  BOOST_TEST(written + lost <= 6020);
+  BOOST_TEST(written + lost >= 12001);
+  BOOST_TEST(written + lost <= 12020);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_takes_nothing_costs_the_rows_and_says_so) {

@@ -74,7 +74,7 @@ volatile int jumps = 0;
 int jump_in_handler() {
   CUcontext context = start();
   signal(SIGALRM, [](int) {
-    ++jumps;
+    jumps = jumps + 1;
     siglongjmp(back, 1);
   });
   sigsetjmp(back, 1);
