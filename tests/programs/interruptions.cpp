@@ -2,19 +2,16 @@
 //   refused            one request that no GPU can serve
 //   data-file FILE     closes its three descriptors first; its data file becomes descriptor 2
 //   exit-in-handler US calls exit() in a signal handler after so many microseconds
-//   jump-in-handler    leaves a hundred signal handlers by longjmp, then makes calls on another thread
-//   cancelled HOW      a thread whose cancellation is pending (`deferred`), or comes while it calls (`asynchronous`); then others
+//   cancelled          a thread whose cancellation is pending makes calls, then another one
 //   paused N FILE      N pairs, waits until FILE is there, N pairs again
 //   pairs N            as fast as it can
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <string>
-#include <thread>
 
 #include "programs/program.h"
 
@@ -68,64 +65,26 @@ int exit_in_handler(useconds_t after) {
   }
 }
 
-sigjmp_buf back;
-volatile int jumps = 0;
-
-int jump_in_handler() {
-  CUcontext context = start();
-  signal(SIGALRM, [](int) {
-    jumps = jumps + 1;
-    siglongjmp(back, 1);
-  });
-  sigsetjmp(back, 1);
-  signal_every(997);
-  while (jumps < 100) {
-    CUdeviceptr ptr = 0;  // what a jump leaves behind is never freed
-    cuMemAlloc_v2(&ptr, 4096);
-    cuMemFree_v2(ptr);
-  }
-  signal_every(0);
-  std::thread([context] {
-    cuCtxSetCurrent(context);
-    pairs(1000);
-  }).join();
-  std::puts("goes on");
-  return 0;
-}
-
 struct Victim {
   CUcontext context;
-  bool deferred;
   bool finished;
 };
 
 void* be_cancelled(void* given) {
   auto* victim = static_cast<Victim*>(given);
   cuCtxSetCurrent(victim->context);
-  if (victim->deferred) {
-    pthread_cancel(pthread_self());
-    pairs(2000);
-    victim->finished = true;
-    pthread_testcancel();
-  }
-  int before = 0;
-  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
-  for (;;) {
-    pairs(1);
-  }
+  pthread_cancel(pthread_self());
+  pairs(2000);
+  victim->finished = true;
+  pthread_testcancel();
+  return nullptr;
 }
 
-int cancelled(bool deferred) {
-  Victim victim{.context = start(), .deferred = deferred, .finished = false};
-  for (int i = 0; i < (deferred ? 1 : 20); ++i) {
-    pthread_t thread{};
-    pthread_create(&thread, nullptr, be_cancelled, &victim);
-    if (!deferred) {
-      usleep(static_cast<useconds_t>(1000 + i * 317));
-      pthread_cancel(thread);
-    }
-    pthread_join(thread, nullptr);
-  }
+int cancelled() {
+  Victim victim{.context = start(), .finished = false};
+  pthread_t thread{};
+  pthread_create(&thread, nullptr, be_cancelled, &victim);
+  pthread_join(thread, nullptr);
   pairs(2000);
   std::printf("finished %d, goes on\n", victim.finished ? 1 : 0);
   return 0;
@@ -157,11 +116,8 @@ int main(int argc, char** argv) {
   if (how == "exit-in-handler" && argc > 2) {
     return exit_in_handler(static_cast<useconds_t>(std::atoi(argv[2])));
   }
-  if (how == "jump-in-handler") {
-    return jump_in_handler();
-  }
-  if (how == "cancelled" && argc > 2) {
-    return cancelled(std::string(argv[2]) == "deferred");
+  if (how == "cancelled") {
+    return cancelled();
   }
   if (how == "paused" && argc > 3) {
     return paused(std::atoi(argv[2]), argv[3]);
