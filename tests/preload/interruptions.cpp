@@ -88,16 +88,17 @@ BOOST_AUTO_TEST_CASE(no_message_goes_into_a_file_that_became_descriptor_2) {
   }
 }
 
+// Also where something of ours runs at exit: the driver may be inside a call then, with its locks held.
 BOOST_AUTO_TEST_CASE(exit_in_a_signal_handler_ends_the_program) {
-  TempFolder folder;
-  for (const char* stacks : {"off", "32"}) {
+  for (const Environment& environment : {Environment{{"XLOG_LOG", "log/"}, {"XLOG_BACKTRACE", "off"}},
+                                         {{"XLOG_LOG", "log/"}},
+                                         {{"XLOG_QUARANTINE", "1G"}, {"XLOG_GUARD", "canary"}}}) {
+    TempFolder folder;
     int hung = 0;
-    for (int i = 0; i < 30; ++i) {
-      hung +=
-          shell("exec $OURS exit-in-handler " + std::to_string(5000 + i * 1777), folder, {{"XLOG_LOG", "log/"}, {"XLOG_BACKTRACE", stacks}})
-              .status;
+    for (int i = 0; i < 30 && hung == 0; ++i) {
+      hung += shell("exec $OURS exit-in-handler " + std::to_string(5000 + i * 1777), folder, environment).status;
     }
-    BOOST_TEST(hung == 0);
+    BOOST_TEST_CONTEXT(environment.begin()->first) { BOOST_TEST(hung == 0); }
   }
 }
 
