@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(no_message_goes_into_a_file_that_became_descriptor_2) {
   }
 }
 
-// Also where something of ours runs at exit: the driver may be inside a call then, with its locks held.
+// Also where something of ours runs at exit: the driver may be inside a call then, with its locks held. What the C library makes
+// of an exit inside malloc is the same without the library, so only a hang counts.
 BOOST_AUTO_TEST_CASE(exit_in_a_signal_handler_ends_the_program) {
   for (const Environment& environment : {Environment{{"XLOG_LOG", "log/"}, {"XLOG_BACKTRACE", "off"}},
                                          {{"XLOG_LOG", "log/"}},
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(exit_in_a_signal_handler_ends_the_program) {
     TempFolder folder;
     int hung = 0;
     for (int i = 0; i < 30 && hung == 0; ++i) {
-      hung += shell("exec $OURS exit-in-handler " + std::to_string(5000 + i * 1777), folder, environment).status;
+      hung += shell("exec $OURS exit-in-handler " + std::to_string(5000 + i * 1777), folder, environment).status == 137 ? 1 : 0;
     }
     BOOST_TEST_CONTEXT(environment.begin()->first) { BOOST_TEST(hung == 0); }
   }

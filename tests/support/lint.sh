@@ -23,6 +23,10 @@ called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_
 # A walk over the loaded files that forks do not wait for (runtime/base/loaded_files.h): libunwind's come through ours.
 walkers=$(nm -A "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o build/libunwind/libunwind.a 2>/dev/null | grep ' U dl_iterate_phdr$' | cut -d: -f1)
 [ "$walkers" = "$build/obj/runtime/base/loaded_files.cpp.o" ] || complain "dl_iterate_phdr is called by: $walkers"
+# Cancellation points of the C library: a thread that is cancelled would end inside ours (runtime/base/system_calls.h has them).
+points='open|openat|close|read|pread64|write|pwrite64|nanosleep|usleep|poll|fsync|waitpid|sigtimedwait|pause'
+waits=$(ls "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o | grep -v '/runtime/library/' | xargs nm -A -u | grep -wE "U ($points)")
+[ -z "$waits" ] || complain "cancellation points are called: $waits"
 tls=$(($(readelf -lW "$so" | hex_field '$1=="TLS"{print $6}')))
 [ "$tls" -le 256 ] || complain "thread-local storage of $tls bytes: at most 256"
 
