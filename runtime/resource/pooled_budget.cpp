@@ -1,8 +1,8 @@
 // The limit for memory that comes from a pool of the program.
 #include <time.h>
 
-#include "runtime/base/thread.h"
 #include "runtime/base/system_calls.h"
+#include "runtime/base/thread.h"
 #include "runtime/resource/global_device_budget.h"
 
 namespace xlog {
