@@ -1,11 +1,9 @@
 #include "shim/gpu_processes.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "runtime/base/memory_map.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/text.h"
 #include "shim/elf_symbols.h"
 #include "shim/nvml_types.h"
@@ -41,17 +39,17 @@ bool find_nvml(Nvml& out) noexcept {
 void describe(GpuProcess& process) noexcept {
   Text<40> path;
   path.put("/proc/").decimal(process.pid).put("/cmdline").put('\0');
-  int fd = open(path.data(), O_RDONLY | O_CLOEXEC);
-  struct stat info {};
-  ssize_t n = fd >= 0 ? read(fd, process.command, sizeof process.command - 1) : -1;
-  if (fd >= 0 && fstat(fd, &info) == 0) {
+  int fd = kernel::open(path.data(), O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  long n = fd >= 0 ? kernel::read_at(fd, process.command, sizeof process.command - 1, 0) : -1;
+  if (fd >= 0 && kernel::status(fd, info) == 0) {
     process.user = info.st_uid;
     process.has_user = true;
   }
   if (fd >= 0) {
-    close(fd);
+    kernel::close(fd);
   }
-  for (ssize_t i = 0; i + 1 < n; ++i) {  // NUL between two arguments
+  for (long i = 0; i + 1 < n; ++i) {  // NUL between two arguments
     auto c = static_cast<unsigned char>(process.command[i]);
     process.command[i] = c < ' ' ? ' ' : process.command[i];
   }

@@ -1,12 +1,10 @@
 // The program's arguments, as the kernel keeps them.
 #pragma once
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <string_view>
 
 #include "runtime/base/memory_map.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/text.h"
 
 namespace xlog {
@@ -18,10 +16,10 @@ void each_argument(Visit visit) noexcept {
   if (data == nullptr) {
     return;
   }
-  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd >= 0 ? read(fd, data, kMost) : -1;
+  int fd = kernel::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  long n = fd >= 0 ? kernel::read_at(fd, data, kMost, 0) : -1;
   if (fd >= 0) {
-    close(fd);
+    kernel::close(fd);
   }
   for (std::string_view rest(data, n > 0 ? static_cast<size_t>(n) : 0); !rest.empty();) {
     size_t end = rest.find('\0');  // NUL between two

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "runtime/base/memory_map.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {
@@ -46,7 +47,7 @@ void wait_until(Condition holds, uint64_t milliseconds) noexcept {
   uint64_t deadline = steady_time() + milliseconds * 1'000'000;
   while (!holds() && steady_time() < deadline) {
     timespec step{0, 20'000};
-    nanosleep(&step, nullptr);
+    kernel::sleep(step);
   }
   errno = saved;
 }

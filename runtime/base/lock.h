@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/base/system_calls.h"
+
 namespace xlog {
 
 class Lock {
@@ -34,6 +36,18 @@ class Lock {
   bool try_lock() noexcept {
     uint32_t state = kFree;
     return word_.compare_exchange_strong(state, kHeld, std::memory_order_acquire);
+  }
+
+  // False when it is not free within about so many milliseconds: for the end of the program, which must not wait for a
+  // thread that a signal handler's exit() stopped.
+  bool try_lock_for(unsigned milliseconds) noexcept {
+    for (; !try_lock(); --milliseconds) {
+      if (milliseconds == 0) {
+        return false;
+      }
+      kernel::sleep(1'000'000);
+    }
+    return true;
   }
 
   void unlock() noexcept {

@@ -6,16 +6,19 @@ namespace {
 
 int signed_step(uint8_t byte) noexcept { return byte < 128 ? byte : byte - 256; }
 
+// A table is the program's memory and may say anything: sums wrap.
+int sum(int a, int b) noexcept { return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)); }
+
 // Pairs of steps: in the instructions, then in the lines.
 int line_of_3_9(std::span<const uint8_t> table, int first, int at) noexcept {
   int line = first;
   int address = 0;
   for (size_t i = 0; i + 1 < table.size(); i += 2) {
-    address += table[i];
+    address = sum(address, table[i]);
     if (address > at) {
       break;
     }
-    line += signed_step(table[i + 1]);
+    line = sum(line, signed_step(table[i + 1]));
   }
   return line;
 }
@@ -27,8 +30,8 @@ int line_of_3_10(std::span<const uint8_t> table, int first, int at) noexcept {
   int end = 0;
   for (size_t i = 0; i + 1 < table.size(); i += 2) {
     int step = signed_step(table[i + 1]);
-    line += step != kNoLine ? step : 0;
-    end += table[i];
+    line = sum(line, step != kNoLine ? step : 0);
+    end = sum(end, table[i]);
     if (at < end) {
       return step != kNoLine ? line : 0;
     }
@@ -46,8 +49,8 @@ class Locations {
     while (at_ < table_.size()) {
       uint8_t begin = next();
       unsigned form = begin >> 3 & 15;
-      end += (static_cast<int>(begin & 7) + 1) * 2;
-      line += step(form);
+      end = sum(end, (static_cast<int>(begin & 7) + 1) * 2);
+      line = sum(line, step(form));
       if (at < end) {
         return form == kNone ? 0 : line;
       }

@@ -19,7 +19,9 @@ struct Name {
   uint8_t size;
   void set(std::string_view text) noexcept {
     size = static_cast<uint8_t>(text.size() < N ? text.size() : N);
-    std::memcpy(data, text.data(), size);
+    if (size != 0) {
+      std::memcpy(data, text.data(), size);
+    }
   }
   [[nodiscard]] std::string_view view() const noexcept { return {data, size}; }
 };

@@ -3,19 +3,15 @@
 #include "runtime/base/text.h"
 
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cstdio>
 
 #include <cerrno>
+
+#include "runtime/base/signals_held.h"
 
 namespace xlog {
 
@@ -31,7 +27,7 @@ bool reserves_extents(int fd, const struct statfs& fs) noexcept {
   auto* map = reinterpret_cast<fiemap*>(asked);
   map->fm_length = kPage;
   map->fm_extent_count = 1;
-  if (fs.f_files == 0 || !within_file_limit(kPage) || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kPage) != 0 ||
+  if (fs.f_files == 0 || !within_file_limit(kPage) || kernel::call(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, 0, kPage) != 0 ||
       ioctl(fd, FS_IOC_FIEMAP, map) != 0 || map->fm_mapped_extents != 1) {
     return false;
   }
@@ -56,8 +52,8 @@ bool can_map(int fd) noexcept {
 }
 
 bool identify(int fd, FileIdentity& out) noexcept {
-  struct stat info {};
-  if (fstat(fd, &info) != 0) {
+  struct stat info;
+  if (kernel::status(fd, info) != 0) {
     return false;
   }
   out = {.device = info.st_dev, .inode = info.st_ino};
@@ -67,65 +63,79 @@ bool identify(int fd, FileIdentity& out) noexcept {
 bool same(const FileIdentity& a, const FileIdentity& b) noexcept { return a.device == b.device && a.inode == b.inode; }
 
 bool within_file_limit(uint64_t end) noexcept {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
+  rlimit limit;
+  return kernel::limit(RLIMIT_FSIZE, limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
 }
 
 int move_high(int fd) noexcept {
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  close(fd);
-  return high;
+  int high = kernel::duplicate(fd, kLowestDescriptor);
+  kernel::close(fd);
+  return high >= 0 ? high : -1;
 }
 
-void write_no_signal(int fd, std::string_view text) noexcept {
-  sigset_t pipe;
-  sigset_t before;
-  sigset_t pending;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  sigpending(&pending);
-  bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  ssize_t n = write(fd, text.data(), text.size());
-  if (n < 0 && errno == EPIPE && !was_pending) {
-    timespec none{};
-    sigtimedwait(&pipe, nullptr, &none);
+int open_file(const char* path, int flags, const FileIdentity& wanted) noexcept {
+  int fd = kernel::open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  FileIdentity found;
+  if (fd >= 0 && (!identify(fd, found) || !same(found, wanted))) {
+    kernel::close(fd);
+    return -1;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return fd >= 0 ? fd : -1;
+}
+
+long write_no_signal(int fd, std::string_view text) noexcept {
+  WriteSignalsHeld held;
+  long n = kernel::write(fd, text);
+  held.forget(n);
+  return n;
 }
 
 namespace {
 
 int write_all(int fd, std::string_view text) noexcept {
   while (!text.empty()) {
-    ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) {
-      return errno;
+    long n = kernel::write(fd, text);
+    if (n < 0 && n != -EINTR) {
+      return static_cast<int>(-n);
     }
     text.remove_prefix(n > 0 ? static_cast<size_t>(n) : 0);
   }
   return 0;
 }
 
-}  // namespace
-
-int append_file(const char* path, std::string_view text, bool create) noexcept {
-  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0), 0600);
-  if (fd < 0) {
-    return errno;
+// Of a regular file, within the limit of the file's size.
+int append_to(int fd, std::string_view text) noexcept {
+  struct stat info;
+  int error = -kernel::status(fd, info);
+  if (error == 0 && !S_ISREG(info.st_mode)) {
+    error = EINVAL;
   }
-  if (create) {
-    fchmod(fd, 0600);
-  }
-  struct stat info {};
-  int error = fstat(fd, &info) == 0 ? 0 : errno;
   if (error == 0 && !within_file_limit(static_cast<uint64_t>(info.st_size) + text.size())) {
     error = EFBIG;
   }
-  if (error == 0) {
-    error = write_all(fd, text);
+  return error == 0 ? write_all(fd, text) : error;
+}
+
+}  // namespace
+
+int create_file(const char* path, std::string_view text, FileIdentity& out) noexcept {
+  int fd = kernel::open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_CREAT | O_EXCL, 0600);
+  if (fd < 0) {
+    return -fd;
   }
-  close(fd);
+  kernel::change_mode(fd, 0600);
+  int error = identify(fd, out) ? append_to(fd, text) : EIO;
+  kernel::close(fd);
+  return error;
+}
+
+int append_file(const char* path, std::string_view text, const FileIdentity& wanted) noexcept {
+  int fd = open_file(path, O_WRONLY | O_APPEND, wanted);
+  if (fd < 0) {
+    return ESTALE;
+  }
+  int error = append_to(fd, text);
+  kernel::close(fd);
   return error;
 }
 
@@ -135,34 +145,36 @@ int replace_file(const char* path, std::string_view text) noexcept {
   if (fresh.full()) {
     return ENAMETOOLONG;
   }
-  unlink(fresh.data());
-  int error = append_file(fresh.data(), text, true);
-  if (error == 0 && rename(fresh.data(), path) != 0) {
-    error = errno;
+  kernel::remove(fresh.data());
+  FileIdentity made;
+  int error = create_file(fresh.data(), text, made);
+  if (error == 0) {
+    error = -kernel::rename(fresh.data(), path);
   }
   if (error != 0) {
-    unlink(fresh.data());
+    kernel::remove(fresh.data());
   }
   return error;
 }
 
 int rewrite_file(const char* path, std::string_view text) noexcept {
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  int fd = kernel::open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (fd < 0) {
-    return errno;
+    return -fd;
   }
-  struct stat info {};
-  int error = fstat(fd, &info) != 0 ? errno : S_ISREG(info.st_mode) ? 0 : EINVAL;
+  struct stat info;
+  int error = -kernel::status(fd, info);
+  error = error != 0 ? error : S_ISREG(info.st_mode) ? 0 : EINVAL;
   if (error == 0 && !within_file_limit(text.size())) {
     error = EFBIG;
   }
-  if (error == 0 && ftruncate(fd, 0) != 0) {
-    error = errno;
+  if (error == 0) {
+    error = -kernel::cut(fd, 0);
   }
   if (error == 0) {
     error = write_all(fd, text);
   }
-  close(fd);
+  kernel::close(fd);
   return error;
 }
 

@@ -3,10 +3,12 @@
 //
 // Three ways, chosen when the file is created:
 //   window      the file's next part is mapped, space taken with fallocate first: ext4, xfs, tmpfs, overlays of the first two.
-//               No descriptor is kept.
-//   positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system
+//               No descriptor is kept, and the kernel writes there for us (log_windows.h).
+//   positioned  one pwrite a row, on a descriptor at or above 1000 that is checked before each use: every other file system,
+//               and a sandbox that does not allow process_vm_writev
 //   stream      one write a row, in the order of filling: a FIFO or a device
-// Errors: a claim fails (disk full, RLIMIT_FSIZE, `max_bytes`, file replaced); the caller counts the row as lost.
+// Errors: a claim fails (disk full, RLIMIT_FSIZE, `max_bytes`, file replaced), or a place cannot be filled (file cut, nobody
+// reads the FIFO); the caller counts the row as lost.
 #pragma once
 
 #include <atomic>
@@ -26,7 +28,7 @@ struct LogPlace {
   bool mapped = false;  // it lies in windows
 };
 
-enum class LogFailure : uint8_t { none, full, file_limit, max_bytes, gone };
+enum class LogFailure : uint8_t { none, full, file_limit, max_bytes, gone, unwritten };
 
 // Lives in wiped-on-fork memory: all zero is a closed file.
 class LogFile {
@@ -49,11 +51,17 @@ class LogFile {
   LogFailure claim(size_t size, LogPlace& out) noexcept;
   // The same, whatever `max_bytes` says.
   LogFailure claim_beyond_max(size_t size, LogPlace& out) noexcept;
-  // Thread-safe, once a place. The parts are written one behind the other; what they leave of the place stays empty lines.
-  void fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
-  // Writes over bytes that were filled before.
-  void overwrite(uint64_t offset, std::string_view text) noexcept;
-  // Cuts the unused end off when nobody is filling; later rows go one pwrite each.
+  // Thread-safe, once a place. The parts are written one behind the other; what they leave of the place stays empty lines. False when it
+  // could not be written.
+  bool fill(const LogPlace& place, std::string_view head, std::string_view middle, std::string_view tail) noexcept;
+  // Writes over bytes of the file's first page that were claimed before, which needs no descriptor. False where the file is
+  // not mapped, or somebody cut it.
+  bool overwrite_mapped(uint64_t offset, std::string_view text) noexcept;
+  // The same, anywhere, by a descriptor.
+  bool overwrite(uint64_t offset, std::string_view text) noexcept;
+  // Of a stream.
+  bool is_writable_within(unsigned milliseconds) noexcept;
+  // Cuts the unused end off when nobody is filling and the lock can be had soon; later rows go one pwrite each.
   void settle() noexcept;
 
  private:
@@ -75,14 +83,21 @@ class LogFile {
   LogFailure extend_for(uint64_t end, size_t size) noexcept;
   // Under the lock.
   LogFailure extend(size_t size) noexcept;
-  void keep_begins_whole() noexcept;
   LogFailure add_window(uint64_t bytes) noexcept;
+  static LogFailure prepare(int fd, uint64_t begin, uint64_t bytes) noexcept;
+  void map_first_page(int fd) noexcept;
   LogFailure add_blank(uint64_t bytes) noexcept;
+  void settle_locked() noexcept;
+  bool has_companions() noexcept;
+  // A new file, or a negative errno.
+  int create_numbered(std::string_view base, unsigned number) noexcept;
   int reopen() const noexcept;
   int held_descriptor() noexcept;
   // The one that is held, or one to be closed after use (`keep` false).
   int borrow_descriptor(bool& keep) noexcept;
-  void write_at(uint64_t offset, std::string_view text) noexcept;
+  bool write_at(uint64_t offset, std::string_view text) noexcept;
+  bool reaches(const LogPlace& place) noexcept;
+  bool write_stream(std::string_view row) noexcept;
 
   Next next_;
   Lock lock_;
@@ -95,6 +110,8 @@ class LogFile {
   std::atomic<bool> is_cut_;     // `settle` is done with the file
   std::atomic<uint64_t> limit_;  // first byte behind the prepared part of the file
   LogWindows windows_;
+  std::atomic<char*> first_page_;
+  bool is_torn_;
   size_t stem_size_;
   char path_[kPath];
 };

@@ -7,9 +7,11 @@ namespace {
 constexpr std::string_view kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
                                                "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", "RANK"};
 
+// A dot that would begin a name, or be its second one, becomes '_': no value leads to the folder above.
 void put_safe(TextSink& out, std::string_view text) noexcept {
   for (char c : text) {
-    out.put(c == '/' || static_cast<unsigned char>(c) < 0x20 ? '_' : c);
+    bool leads = c == '.' && (out.view().ends_with('/') || out.view().ends_with("/."));
+    out.put(leads || c == '/' || static_cast<unsigned char>(c) < 0x20 ? '_' : c);
   }
 }
 

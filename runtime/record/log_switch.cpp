@@ -4,17 +4,22 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 
+#include "runtime/base/system_calls.h"
 #include "runtime/base/text.h"
-#include "runtime/record/file_io.h"
 
 namespace xlog {
 
-void LogSwitch::open(std::string_view stem, bool on) noexcept {
-  constexpr size_t kBytes = sizeof(ControlPage);
+namespace {
+
+constexpr size_t kBytes = sizeof(ControlPage);
+constexpr uint64_t kPause = 4'000'000;
+
+}  // namespace
+
+int LogSwitch::open(std::string_view stem, bool on) noexcept {
   TextSink path(path_, sizeof path_ - 1);
   path.put(stem).put(ControlPage::kSuffix);
   path_[path.size()] = '\0';
@@ -23,40 +28,62 @@ void LogSwitch::open(std::string_view stem, bool on) noexcept {
   memcpy(page, ControlPage::kMagic.data(), ControlPage::kMagic.size());
   memcpy(page + offsetof(ControlPage, wanted), &word, sizeof word);
   memcpy(page + offsetof(ControlPage, serving), &word, sizeof word);
-  int saved = errno;
-  int error = path.full() ? ENAMETOOLONG : append_file(path_, {page, kBytes}, true);
-  bool made = error != ENAMETOOLONG && error != EEXIST;
-  int fd = error == 0 ? ::open(path_, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-  void* mapped = fd >= 0 ? mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
-  if (fd >= 0) {
-    close(fd);
+  int error = path.full() ? ENAMETOOLONG : create_file(path_, {page, kBytes}, identity_);
+  if (error != 0) {
+    if (error != ENAMETOOLONG && error != EEXIST) {
+      kernel::remove(path_);
+    }
+    return error;
   }
-  if (mapped != MAP_FAILED) {
+  int fd = open_file(path_, O_RDONLY, identity_);
+  int saved = errno;
+  void* mapped = fd >= 0 ? mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+  error = mapped == MAP_FAILED ? EIO : 0;
+  if (error == 0) {
     madvise(mapped, kBytes, MADV_DONTFORK);
-    page_.store(static_cast<const ControlPage*>(mapped), std::memory_order_release);
-  } else if (made) {
-    unlink(path_);
+    descriptor_.store(move_high(fd), std::memory_order_relaxed);
+    wanted_.store(on, std::memory_order_relaxed);
+    is_open_.store(true, std::memory_order_release);
+  } else {
+    kernel::close(fd);
+    kernel::remove(path_);
   }
   errno = saved;
+  return error;
+}
+
+// Whoever comes first when it is time. What cannot be read changes nothing.
+void LogSwitch::look(uint64_t now) noexcept {
+  uint64_t due = next_look_.load(std::memory_order_relaxed);
+  if (now < due || !next_look_.compare_exchange_strong(due, now + kPause, std::memory_order_relaxed)) {
+    return;
+  }
+  int fd = descriptor_.load(std::memory_order_relaxed);
+  FileIdentity found;
+  bool kept = fd >= 0 && identify(fd, found) && same(found, identity_);
+  fd = kept ? fd : open_file(path_, O_RDONLY, identity_);
+  uint32_t word = 0;
+  if (fd >= 0 && kernel::read_at(fd, &word, sizeof word, offsetof(ControlPage, wanted)) == sizeof word) {
+    wanted_.store(word != 0, std::memory_order_relaxed);
+  }
+  if (!kept && fd >= 0) {
+    descriptor_.store(move_high(fd), std::memory_order_relaxed);
+  }
 }
 
 void LogSwitch::tell(bool on) const noexcept {
-  int saved = errno;
-  int fd = page_.load(std::memory_order_acquire) != nullptr ? ::open(path_, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+  int fd = is_open_.load(std::memory_order_acquire) ? open_file(path_, O_WRONLY, identity_) : -1;
   if (fd >= 0) {
     uint32_t word = on ? 1 : 0;
-    static_cast<void>(pwrite(fd, &word, sizeof word, offsetof(ControlPage, serving)));
-    close(fd);
+    kernel::write_at(fd, {reinterpret_cast<const char*>(&word), sizeof word}, offsetof(ControlPage, serving));
+    kernel::close(fd);
   }
-  errno = saved;
 }
 
 void LogSwitch::remove() const noexcept {
-  int saved = errno;
-  if (page_.load(std::memory_order_acquire) != nullptr) {
-    unlink(path_);
+  if (is_open_.load(std::memory_order_acquire)) {
+    kernel::remove(path_);
   }
-  errno = saved;
 }
 
 }  // namespace xlog

@@ -2,13 +2,16 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
-
+#include "runtime/base/system_calls.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/record/row_writer.h"
 
 namespace xlog {
+
+namespace {
+constexpr size_t kPage = 4096;
+}
 
 uint64_t LogWindows::Window::filled() const noexcept {
   uint64_t sum = 0;
@@ -76,42 +79,60 @@ void LogWindows::count(const View& view, uint64_t bytes) noexcept {
   view.window->stripes[thread_id() % kStripes].filled.fetch_add(bytes, std::memory_order_release);
 }
 
+bool write_mapped(char* at, std::string_view text) noexcept {
+  iovec from{const_cast<char*>(text.data()), text.size()};
+  iovec to{at, text.size()};
+  return kernel::write_memory(thread_id(), &from, 1, &to, 1) == static_cast<long>(text.size());
+}
+
 // Across windows, which are not counted here.
-void LogWindows::put(uint64_t offset, std::string_view text) noexcept {
+bool LogWindows::put(uint64_t offset, std::string_view text) noexcept {
+  bool written = true;
   while (!text.empty()) {
     View view = find(offset);
     uint64_t room = view.end - offset;
     uint64_t here = text.size() < room ? text.size() : room;
-    std::memcpy(view.data + (offset - view.begin), text.data(), here);
+    written = write_mapped(view.data + (offset - view.begin), text.substr(0, here)) && written;
     offset += here;
     text.remove_prefix(here);
   }
+  return written;
 }
 
-void LogWindows::fill(uint64_t offset, uint64_t size, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
+// One call of the kernel. It copies what lies in a page at once; between two pages a process may die, so of a row in two the
+// beginning is the last part.
+bool LogWindows::write_row(char* at, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
+  auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  size_t size = head.size() + middle.size() + tail.size();
+  bool in_one_page = reinterpret_cast<uintptr_t>(at) / kPage == (reinterpret_cast<uintptr_t>(at) + size - 1) / kPage;
+  if (in_one_page) {
+    iovec from[] = {part(head), part(middle), part(tail)};
+    iovec to{at, size};
+    return kernel::write_memory(thread_id(), from, 3, &to, 1) == static_cast<long>(size);
+  }
+  iovec from[] = {part(head.substr(kWrittenLast)), part(middle), part(tail), part(head.substr(0, kWrittenLast))};
+  iovec to[] = {{at + kWrittenLast, size - kWrittenLast}, {at, kWrittenLast}};
+  return kernel::write_memory(thread_id(), from, 4, to, 2) == static_cast<long>(size);
+}
+
+bool LogWindows::fill(uint64_t offset, uint64_t size, std::string_view head, std::string_view middle, std::string_view tail) noexcept {
   View view = find(offset);
   if (offset + size <= view.end && head.size() >= kWrittenLast) {
-    char* at = view.data + (offset - view.begin);
-    std::memcpy(at + kWrittenLast, head.data() + kWrittenLast, head.size() - kWrittenLast);
-    std::memcpy(at + head.size(), middle.data(), middle.size());
-    std::memcpy(at + head.size() + middle.size(), tail.data(), tail.size());
-    std::atomic_signal_fence(std::memory_order_release);
-    std::memcpy(at, head.data(), kWrittenLast);
+    bool written = write_row(view.data + (offset - view.begin), head, middle, tail);
     count(view, size);
-    return;
+    return written;
   }
   Text<kLongestRow> row;
   row.put(head).put(middle).put(tail);
   size_t last = row.size() < kWrittenLast ? row.size() : kWrittenLast;
-  put(offset + last, row.view().substr(last));
-  std::atomic_signal_fence(std::memory_order_release);
-  put(offset, row.view().substr(0, last));
+  bool written = put(offset + last, row.view().substr(last)) && put(offset, row.view().substr(0, last));
   for (uint64_t end = offset + size; offset < end;) {
     View each = find(offset);
     uint64_t here = (end < each.end ? end : each.end) - offset;
     count(each, here);
     offset += here;
   }
+  return written;
 }
 
 bool LogWindows::is_filled_to(uint64_t end) const noexcept {

@@ -1,9 +1,7 @@
 #include "runtime/record/recorder.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
+#include "runtime/base/signals_held.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_tags.h"
 #include "runtime/record/log_path.h"
@@ -31,6 +30,8 @@ std::string_view failure_text(LogFailure failure) noexcept {
       return "XLOG_LOG_MAX reached";
     case LogFailure::gone:
       return "the file was moved, replaced or cannot be opened";
+    case LogFailure::unwritten:
+      return "rows cannot be written";
     case LogFailure::none:
       break;
   }
@@ -39,11 +40,12 @@ std::string_view failure_text(LogFailure failure) noexcept {
 
 // A FIFO or a device, named as it is, is written as it is.
 bool is_stream_path(const char* path) noexcept {
-  struct stat info {};
-  return lstat(path, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+  struct stat info;
+  return kernel::status_of_path(path, info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
 }
 
 // Lost rows are counted in the file, in a row of fixed width whose place is claimed while there is room.
+constexpr size_t kLostRowBytes = 75;
 void put_lost_row(TextSink& out, uint64_t lost) noexcept {
   out.decimal(thread_id(), 10).put(',').decimal(wall_time(steady_time()), 19).put(',').put(action::lost).put(",,");
   out.decimal(lost, 20).put(",,,,,0,,,,ok,,,,,\n");
@@ -87,6 +89,7 @@ bool Recorder::ensure_open() noexcept {
   bool opened = false;
   LogFailure header = LogFailure::none;
   if (state == State::untouched) {
+    SignalsHeld held;
     LockGuard guard(lock_);
     state = state_.load(std::memory_order_relaxed);
     if (state == State::untouched) {
@@ -102,7 +105,10 @@ bool Recorder::ensure_open() noexcept {
   }
   if (opened) {  // these ask the loader and the driver: not under the lock
     if (config_.switchable && !file_.is_stream()) {
-      switch_.open(file_.stem(), config_.options->log_start);
+      int error = switch_.open(file_.stem(), config_.options->log_start);
+      if (error != 0) {
+        say("the log cannot be switched on and off: its .control file cannot be made");
+      }
     }
     look_for_python();
     write_run_info();
@@ -136,7 +142,7 @@ bool Recorder::open_locked(LogFailure& header_failure) noexcept {
     if (pattern.ends_with('/')) {
       Text<1100> folder;
       folder.put(base.view().substr(0, base.view().rfind('/'))).put('\0');
-      mkdir(folder.data(), 0700);
+      kernel::make_folder(folder.data(), 0700);
     }
     error = file_.create(base.view(), config_.options->log_max);
   }
@@ -154,8 +160,11 @@ bool Recorder::open_locked(LogFailure& header_failure) noexcept {
   put_header(header);
   LogPlace place;
   header_failure = file_.claim(header.size(), place);
-  if (header_failure == LogFailure::none) {
-    file_.fill(place, header.view(), {}, {});
+  if (header_failure == LogFailure::none && !file_.fill(place, header.view(), {}, {})) {
+    header_failure = LogFailure::unwritten;
+  }
+  if (header_failure == LogFailure::none && !file_.is_stream()) {
+    file_.claim_beyond_max(kLostRowBytes, lost_place_);
   }
   return true;
 }
@@ -165,6 +174,12 @@ void Recorder::look_for_python() noexcept {
   if (config_.options->backtrace != 0 && config_.find_python != nullptr && config_.find_python(python)) {
     python_.use(python);
   }
+}
+
+void Recorder::say_not_written(const char* path, int error) noexcept {
+  Text<1400> line;
+  line.put("cannot write ").put(path).put(": ").put(strerrordesc_np(error)).put("; the log goes on without it");
+  say(line.view());
 }
 
 void Recorder::write_run_info() noexcept {
@@ -177,7 +192,11 @@ void Recorder::write_run_info() noexcept {
   config_.run_info(text, config_.run_info_context);
   Text<1240> path;
   path.put(file_.stem()).put(".run.json").put('\0');
-  append_file(path.data(), text.view(), true);
+  FileIdentity made;
+  int error = create_file(path.data(), text.view(), made);
+  if (error != 0) {
+    say_not_written(path.data(), error);
+  }
   unmap_state(memory, kBytes);
 }
 
@@ -227,7 +246,7 @@ void Recorder::record(Event& event) noexcept {
   if (claim(head.size() + tail.size(), place, event.seq)) {
     Text<20> seq;
     seq.decimal(event.seq);
-    file_.fill(place, head.view(), seq.view(), tail.view());
+    fill_place(place, head.view(), seq.view(), tail.view());
   }
 }
 
@@ -265,7 +284,7 @@ void Recorder::complete(Event& event, const HeldRow& held, RowText* text, bool a
 void Recorder::fill(const HeldRow& held, const RowText& text) noexcept {
   Text<20> seq;
   seq.decimal(held.seq);
-  file_.fill(held.place, text.head.view(), seq.view(), text.tail.view());
+  fill_place(held.place, text.head.view(), seq.view(), text.tail.view());
 }
 
 // These two are apart so that the common path does not carry their text on its stack, which may be a small one.
@@ -289,32 +308,71 @@ __attribute__((noinline)) void Recorder::retract(const Event& event, const HeldR
   fill(held, text);  // shorter than the place: the rest of it stays empty lines
 }
 
+void Recorder::fill_place(const LogPlace& place, std::string_view head, std::string_view seq, std::string_view tail) noexcept {
+  if (file_.is_stream() && untold_.load(std::memory_order_relaxed) != 0) {
+    write_lost_row_to_stream();
+  }
+  if (!file_.fill(place, head, seq, tail)) {
+    count_lost(LogFailure::unwritten);
+  }
+}
+
 void Recorder::count_lost(LogFailure reason) noexcept {
-  uint64_t lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1;
+  lost_.fetch_add(1, std::memory_order_relaxed);
   if (!said_lost_.exchange(true, std::memory_order_relaxed)) {
     Text<1400> line;
     line.put("log ").put(file_.path()).put(": ").put(failure_text(reason)).put("; later rows are only counted, the program goes on");
     say(line.view());
   }
-  if ((lost & (lost - 1)) == 0 || lost % 1024 == 0) {  // after SIGKILL the count is a lower bound
-    write_lost_row(lost);
+  if (file_.is_stream()) {
+    untold_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    write_lost_row();
   }
 }
 
-// Where there is room: XLOG_LOG_MAX does not count this one row, and on a full disk it may fit where no other did.
-void Recorder::write_lost_row(uint64_t lost) noexcept {
+// In a place that was claimed when the file was made, since it may be full by now. Whoever is writing it writes again what
+// others have counted meanwhile.
+void Recorder::write_lost_row() noexcept {
+  SignalsHeld held;
+  for (uint64_t written = 0; written != lost_rows();) {
+    if (writing_lost_.exchange(true, std::memory_order_acquire)) {
+      return;
+    }
+    written = lost_rows();
+    put_lost_row_in_place(written);
+    writing_lost_.store(false, std::memory_order_release);
+  }
+}
+
+void Recorder::put_lost_row_in_place(uint64_t lost) noexcept {
   Text<256> row;
   put_lost_row(row, lost);
-  bool claimed = false;
-  {
-    LockGuard guard(lock_);
-    claimed = lost_place_.size == 0 && file_.claim_beyond_max(row.size(), lost_place_) == LogFailure::none;
+  if (lost_place_.size == 0 && file_.claim_beyond_max(row.size(), lost_place_) != LogFailure::none) {
+    return;
   }
-  if (claimed) {
-    file_.fill(lost_place_, row.view(), {}, {});
-  } else if (lost_place_.size != 0) {
-    file_.overwrite(lost_place_.offset, row.view());
+  if (file_.overwrite_mapped(lost_place_.offset, row.view())) {
+    return;
   }
+  // Where somebody cut the file the header is gone too.
+  Text<512> header;
+  put_header(header);
+  if (lost_place_.offset >= header.size()) {
+    file_.overwrite(0, header.view());
+  }
+  file_.overwrite(lost_place_.offset, row.view());
+}
+
+// A stream has one for each time that its reader was too slow, before the next row.
+bool Recorder::write_lost_row_to_stream() noexcept {
+  uint64_t lost = untold_.exchange(0, std::memory_order_relaxed);
+  Text<256> row;
+  put_lost_row(row, lost);
+  bool written = lost == 0 || file_.fill({}, row.view(), {}, {});
+  if (!written) {
+    untold_.fetch_add(lost, std::memory_order_relaxed);
+  }
+  return written;
 }
 
 void Recorder::mark(std::string_view action) noexcept {
@@ -326,6 +384,7 @@ void Recorder::mark(std::string_view action) noexcept {
 
 // The mark of the beginning stands before all rows of the period. The mark of the end may have rows of other threads behind it.
 bool Recorder::switch_over() noexcept {
+  SignalsHeld held;
   if (switching_.exchange(true, std::memory_order_acquire)) {
     return false;
   }
@@ -350,12 +409,29 @@ void Recorder::begin_exit() noexcept {
     return;
   }
   switch_.remove();
+  if (file_.is_stream()) {
+    end_stream();
+    return;
+  }
   mark(action::exit);
   if (lost_rows() != 0) {
-    write_lost_row(lost_rows());
+    put_lost_row_in_place(lost_rows());
   }
-  if (!file_.is_stream()) {
-    file_.settle();
+  file_.settle();
+}
+
+// A reader that is only slow is given a moment to make room for the count.
+void Recorder::end_stream() noexcept {
+  constexpr unsigned kPatience = 200;
+  if (untold_.load(std::memory_order_relaxed) != 0) {
+    file_.is_writable_within(kPatience);
+  }
+  mark(action::exit);
+  uint64_t untold = untold_.load(std::memory_order_relaxed);
+  if (untold != 0 && !write_lost_row_to_stream()) {
+    Text<1400> line;
+    line.put("log ").put(file_.path()).put(": ").decimal(untold).put(" rows were lost, and it does not say so");
+    say(line.view());
   }
 }
 

@@ -116,8 +116,13 @@ class Recorder {
   void fill(const HeldRow& held, const RowText& text) noexcept;
   void fill_anew(Event& event, const HeldRow& held) noexcept;
   void retract(const Event& event, const HeldRow& held) noexcept;
+  void fill_place(const LogPlace& place, std::string_view head, std::string_view seq, std::string_view tail) noexcept;
   void count_lost(LogFailure reason) noexcept;
-  void write_lost_row(uint64_t lost) noexcept;
+  void write_lost_row() noexcept;
+  void put_lost_row_in_place(uint64_t lost) noexcept;
+  bool write_lost_row_to_stream() noexcept;
+  void end_stream() noexcept;
+  static void say_not_written(const char* path, int error) noexcept;
   void mark(std::string_view action) noexcept;
 
   Config config_;
@@ -133,6 +138,8 @@ class Recorder {
   PythonFrames python_;
   std::atomic<uint64_t> lost_;
   std::atomic<bool> said_lost_;
+  std::atomic<uint64_t> untold_;  // of `lost_`, those of which the stream's reader has no row
+  std::atomic<bool> writing_lost_;
   LogPlace lost_place_;
   char stacks_path_[1240];
 };

@@ -56,11 +56,14 @@ void put_field(TextSink& out, std::string_view text, size_t limit) noexcept {
     out.put(text);
     return;
   }
-  bool cut = text.size() > limit;
   out.put('"');
-  for (size_t i = 0; i < text.size() && i < limit;) {
+  size_t begin = out.size();
+  size_t i = 0;
+  while (i < text.size()) {
     size_t length = utf8_length(text, i);
-    if (length > 1 && i + length > limit) {
+    constexpr size_t kEscaped = 4;
+    bool fits = i + (length > 1 ? length : 1) <= limit && out.size() - begin + kEscaped <= 2 * limit;
+    if (!fits) {
       break;
     }
     auto c = static_cast<unsigned char>(text[i]);
@@ -75,7 +78,7 @@ void put_field(TextSink& out, std::string_view text, size_t limit) noexcept {
       i += length;
     }
   }
-  if (cut) {
+  if (i < text.size()) {
     out.put("\xe2\x80\xa6");
   }
   out.put('"');

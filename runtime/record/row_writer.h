@@ -19,7 +19,8 @@ void put_row_tail(TextSink& out, const Event& event, unsigned min_elapsed_digits
 
 void put_header(TextSink& out) noexcept;
 
-// One field, escaped and quoted as needed, at most `limit` bytes of `text`.
+// One field, escaped and quoted as needed: at most `limit` bytes of `text`, and at most twice as many as they are written, so
+// that a row always fits its buffer.
 void put_field(TextSink& out, std::string_view text, size_t limit = 256) noexcept;
 
 // Length of the UTF-8 sequence at `text[i]`, or 0 when it is not one.

@@ -1,10 +1,12 @@
 #include "runtime/record/stack_table.h"
 
-#include <sched.h>
+#include <string.h>
 
 #include "runtime/base/backtrace.h"
+#include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/modules.h"
+#include "runtime/base/signals_held.h"
 #include "runtime/base/text.h"
 #include "runtime/record/event.h"
 #include "runtime/record/log_file.h"
@@ -119,6 +121,7 @@ uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter,
       if (used_.load(std::memory_order_relaxed) > kSlots / 4 * 3) {
         return kNone;
       }
+      SignalsHeld held;  // others wait for its number
       if (slot.hash.compare_exchange_strong(found, hash, std::memory_order_acq_rel)) {
         used_.fetch_add(1, std::memory_order_relaxed);
         return add(slot, stack, interpreter, path);
@@ -127,7 +130,7 @@ uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter,
     if (found == hash) {
       uint64_t id = slot.id.load(std::memory_order_acquire);
       while (id == 0) {  // another thread is writing it down
-        sched_yield();
+        kernel::yield();
         id = slot.id.load(std::memory_order_acquire);
       }
       return id;
@@ -148,10 +151,16 @@ uint64_t StackTable::add(Slot& slot, const CallStack& stack, const PythonFrames&
     if (!has_file_) {
       Text<128> header;
       header.put(kStackColumns).put('\n');
-      error = append_file(path, header.view(), true);
+      error = create_file(path, header.view(), file_);
       has_file_ = error == 0;
+      if (error != 0 && !said_) {
+        said_ = true;
+        Text<1400> line;
+        line.put("cannot write ").put(path).put(": ").put(strerrordesc_np(error)).put("; rows name no call stacks");
+        say(line.view());
+      }
     }
-    if (error != 0 || append_file(path, text.view(), false) != 0) {
+    if (error != 0 || append_file(path, text.view(), file_) != 0) {
       id = kNone;
     }
   }

@@ -9,6 +9,7 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/python_frames.h"
+#include "runtime/record/file_io.h"
 
 namespace xlog {
 
@@ -39,6 +40,8 @@ class StackTable {
   std::atomic<uint64_t> used_;
   Lock file_lock_;
   bool has_file_;
+  bool said_;
+  FileIdentity file_;
   uint64_t last_id_;
 };
 

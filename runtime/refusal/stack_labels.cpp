@@ -1,10 +1,9 @@
 #include "runtime/refusal/stack_labels.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "runtime/base/memory_map.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/record/event.h"
 
 namespace xlog {
@@ -83,17 +82,21 @@ void read_lines(std::string_view text, std::span<StackLabel> labels) noexcept {
 
 }  // namespace
 
+// Read, not mapped: memory that somebody cuts off a mapped file ends whoever reads it.
 void read_labels(const char* path, std::span<StackLabel> labels) noexcept {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  struct stat info {};
-  size_t size = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0;
-  void* data = size != 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-  if (fd >= 0) {
-    close(fd);
+  constexpr size_t kMost = 64 << 20;
+  int fd = kernel::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  struct stat info;
+  size_t size = fd >= 0 && kernel::status(fd, info) == 0 && S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0;
+  size = size < kMost ? size : kMost;
+  auto* text = size != 0 ? static_cast<char*>(map_state(size)) : nullptr;
+  if (text != nullptr) {
+    long read = kernel::read_at(fd, text, size, 0);
+    read_lines({text, read > 0 ? static_cast<size_t>(read) : 0}, labels);
+    unmap_state(text, size);
   }
-  if (data != MAP_FAILED) {
-    read_lines({static_cast<const char*>(data), size}, labels);
-    munmap(data, size);
+  if (fd >= 0) {
+    kernel::close(fd);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "runtime/base/driver_api.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {
@@ -224,7 +225,7 @@ Status AsyncCudaResource::reap_pending(const ReapGoal& goal) noexcept {
     if (!status.ok() || freed >= goal.bytes || pending_bytes() == 0 || goal.patience_ns == 0 || steady_time() >= deadline) {
       return status;
     }
-    nanosleep(&nap, nullptr);
+    kernel::sleep(nap);
     nap.tv_nsec = nap.tv_nsec < 1'000'000 ? nap.tv_nsec * 2 : nap.tv_nsec;
   }
 }

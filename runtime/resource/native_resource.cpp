@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "runtime/base/driver_api.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {
@@ -199,7 +200,7 @@ Status NativeResource::reap_pending(const ReapGoal& goal) noexcept {
     if (freed >= goal.bytes || pending_.empty() || now - start >= goal.patience_ns) {
       return {};
     }
-    nanosleep(&nap, nullptr);
+    kernel::sleep(nap);
     nap.tv_nsec = nap.tv_nsec < 1'000'000 ? nap.tv_nsec * 2 : nap.tv_nsec;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {
@@ -170,7 +171,7 @@ Status PoolResource::allocate_under_pressure(const AllocationRequest& request, s
       trim();
       status = grow(request, bytes);
     }
-    nanosleep(&nap, nullptr);
+    kernel::sleep(nap);
   }
   return status.ok() && !take_own(request, bytes, out) ? Status::from(CUDA_ERROR_OUT_OF_MEMORY) : status;
 }
@@ -285,7 +286,7 @@ Status PoolResource::reap_pending(const ReapGoal& goal) noexcept {
   uint64_t freed = settle_all();
   for (timespec nap{.tv_sec = 0, .tv_nsec = 20'000};
        freed < goal.bytes && pending_bytes() != 0 && goal.patience_ns != 0 && steady_time() < deadline && streams_.fault().ok();) {
-    nanosleep(&nap, nullptr);
+    kernel::sleep(nap);
     freed += settle_all();
   }
   Status status = upstream_.reap_pending(ReapGoal{});

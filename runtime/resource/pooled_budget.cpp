@@ -1,6 +1,7 @@
 // The limit for memory that comes from a pool of the program.
 #include <time.h>
 
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 #include "runtime/resource/global_device_budget.h"
 
@@ -18,7 +19,7 @@ constexpr uint64_t kFirstNap = 500'000;
 void sleep_for(uint64_t nanoseconds) noexcept {
   uint64_t mine = nanoseconds + nanoseconds / 16 * (thread_id() % 16);
   timespec nap{.tv_sec = 0, .tv_nsec = static_cast<long>(mine < 200'000'000 ? mine : 200'000'000)};
-  nanosleep(&nap, nullptr);
+  kernel::sleep(nap);
 }
 
 }  // namespace

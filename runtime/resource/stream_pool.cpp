@@ -4,6 +4,7 @@
 
 #include "runtime/base/driver_api.h"
 #include "runtime/base/memory_map.h"
+#include "runtime/base/system_calls.h"
 #include "runtime/base/thread.h"
 
 namespace xlog {
@@ -225,7 +226,7 @@ bool StreamPool::wait_done(StreamId id, Tick tick, uint64_t deadline) noexcept {
     if (steady_time() >= deadline || !fault().ok()) {
       return false;
     }
-    nanosleep(&nap, nullptr);
+    kernel::sleep(nap);
     nap.tv_nsec = nap.tv_nsec < 1'000'000 ? nap.tv_nsec * 2 : nap.tv_nsec;
   }
   return true;

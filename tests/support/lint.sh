@@ -14,15 +14,19 @@ exported=$(nm -D --defined-only "$so" | awk '{print $NF}' | sort)
 highest=$(objdump -T "$so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
 [ "$(printf '%s\nGLIBC_2.34\n' "$highest" | sort -V | tail -1)" = GLIBC_2.34 ] || complain "needs $highest: the floor is GLIBC_2.34"
 hex_field() { awk "$1" | head -1; }
-# Two words: the compiler's own frame_dummy, and the constructor that keeps our variables before the program can change
-# them (shim/start.cpp). That one may call nothing, since a program may replace any function that it could call.
+# Two words: the compiler's own frame_dummy, and the constructor that keeps our variables and what stderr is before the program can
+# change them (shim/start.cpp). That one may call nothing, since a program may replace any function that it could call.
 constructors=$((16#$(readelf -SW "$so" | sed 's/^ *\[ *[0-9]*\]//' | hex_field '$1==".init_array"{print $5}')))
 [ "$constructors" = 16 ] || complain "has other constructors than one: .init_array of $constructors bytes"
-called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_ZN4xlog17start_environmentE|_GLOBAL_OFFSET_TABLE_)$')
+called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_ZN4xlog17start_environmentE|_ZN4xlog12first_stderrE|_GLOBAL_OFFSET_TABLE_)$')
 [ -z "$called" ] || complain "the constructor in shim/start.cpp calls: $called"
 # A walk over the loaded files that forks do not wait for (runtime/base/loaded_files.h): libunwind's come through ours.
 walkers=$(nm -A "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o build/libunwind/libunwind.a 2>/dev/null | grep ' U dl_iterate_phdr$' | cut -d: -f1)
 [ "$walkers" = "$build/obj/runtime/base/loaded_files.cpp.o" ] || complain "dl_iterate_phdr is called by: $walkers"
+# Cancellation points of the C library: a thread that is cancelled would end inside ours (runtime/base/system_calls.h has them).
+points='open|openat|close|read|pread64|write|pwrite64|nanosleep|usleep|poll|fsync|waitpid|sigtimedwait|pause'
+waits=$(ls "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o | grep -v '/runtime/library/' | xargs nm -A -u | grep -wE "U ($points)")
+[ -z "$waits" ] || complain "cancellation points are called: $waits"
 tls=$(($(readelf -lW "$so" | hex_field '$1=="TLS"{print $6}')))
 [ "$tls" -le 256 ] || complain "thread-local storage of $tls bytes: at most 256"
 

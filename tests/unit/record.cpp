@@ -71,14 +71,16 @@ std::string header() {
 
 std::string expand(std::string_view pattern) {
   Text<200> out;
-  PathFacts facts{.pid = 42,
-                  .start_time = 1000,
-                  .host = "node/1",
-                  .program = "app",
-                  .folder = "/here",
-                  .variable = [](const char* name) -> const char* {
-                    return std::string_view(name) == "SLURM_PROCID" ? "3" : std::string_view(name) == "JOB" ? "a/../b" : nullptr;
-                  }};
+  PathFacts facts{
+      .pid = 42,
+      .start_time = 1000,
+      .host = "node/1",
+      .program = "app",
+      .folder = "/here",
+      .variable = [](const char* name) -> const char* {
+        std::string_view asked(name);
+        return asked == "SLURM_PROCID" ? "3" : asked == "JOB" ? "a/../b" : asked == "UP" ? ".." : asked == "DOT" ? "." : nullptr;
+      }};
   return expand_log_path(pattern, facts, out) ? std::string(out.view()) : "no";
 }
 
@@ -103,6 +105,26 @@ BOOST_AUTO_TEST_CASE(fields_are_quoted_as_rfc_4180_says) {
   BOOST_TEST(field(std::string(256, 'x')) == std::string(256, 'x'));
   BOOST_TEST(field(std::string(257, 'x')) == '"' + std::string(256, 'x') + "\xe2\x80\xa6\"");
   BOOST_TEST(field(std::string(255, 'x') + "\xc3\xbc") == '"' + std::string(255, 'x') + "\xe2\x80\xa6\"");  // never half a character
+}
+
+// What does not fit a field's room is left out of the field, not of the row.
+BOOST_AUTO_TEST_CASE(a_row_of_the_longest_fields_fits_its_buffers) {
+  std::string bytes(400, '\xff');
+  Event e = example();
+  e.tag = e.query_id = e.message = e.thread_name = bytes;
+  e.time = e.ptr = e.bytes = e.stream = e.device = e.generation = e.live_bytes = e.elapsed_ns = e.stack_id = kNone - 1;
+  RowHead head;
+  RowTail tail;
+  put_row_head(head, e);
+  put_row_tail(tail, e);
+  BOOST_TEST(!head.full());
+  BOOST_TEST(!tail.full());
+  std::string text = header() + std::string(head.view()) + '1' + std::string(tail.view());
+  RowReader reader(text);
+  Event read;
+  BOOST_TEST(reader.next(read));
+  BOOST_TEST(read.elapsed_ns == kNone - 1);
+  BOOST_TEST(reader.foreign_rows() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
@@ -187,6 +209,8 @@ BOOST_AUTO_TEST_CASE(paths) {
   BOOST_TEST(expand("/tmp/dir/") == "/tmp/dir/app.42");
   BOOST_TEST(expand("%h.%r.%t.csv") == "/here/node_1.3.1000.42");
   BOOST_TEST(expand("%q{JOB}%q{NONE}%%.csv") == "/here/a_.._b%.42");
+  BOOST_TEST(expand("/tmp/%q{UP}/x") == "/tmp/_./x.42");
+  BOOST_TEST(expand("/tmp/.%q{DOT}/x") == "/tmp/._/x.42");
   BOOST_TEST(expand("%z") == "no");
   BOOST_TEST(expand("%") == "no");
   BOOST_TEST(expand("%q{JOB") == "no");
