@@ -22,17 +22,37 @@ using DlsymCall = void* (*)(void*, const char*);
 
 void* call_next(void* handle, const char* name) noexcept { return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name); }
 
+// The C library's own: a sanitizer's copies of these cannot run before the sanitizer has begun.
+template <class Call>
+Call own(std::atomic<void*>& known, const char* name) noexcept {
+  void* found = known.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    found = xlog::c_library_function(name);
+    known.store(found, std::memory_order_release);
+  }
+  return reinterpret_cast<Call>(found);
+}
+
 // A handle for a file that is loaded already. Its link map alone will not do: one that came as a dependency has no
 // search list of its own.
-void* open_loaded(const char* path) noexcept { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
+void* open_loaded(const char* path) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto open = own<decltype(&dlopen)>(known, "dlopen");
+  return open != nullptr ? open(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+}
+
+void close_loaded(void* handle) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto close = own<int (*)(void*)>(known, "dlclose");
+  if (close != nullptr && handle != nullptr) {
+    close(handle);
+  }
+}
 
 bool reaches(const void* caller, const char* name) noexcept {
-  Dl_info info;
-  void* own = dladdr(caller, &info) != 0 && info.dli_fname != nullptr ? open_loaded(info.dli_fname) : nullptr;
-  bool found = own != nullptr && call_next(own, name) != nullptr;
-  if (own != nullptr) {
-    dlclose(own);
-  }
+  void* handle = open_loaded(xlog::file_of(caller).info().dlpi_name);
+  bool found = handle != nullptr && call_next(handle, name) != nullptr;
+  close_loaded(handle);
   return found;
 }
 

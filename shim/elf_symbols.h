@@ -8,7 +8,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
+
+#include "runtime/base/elf_table.h"
 
 namespace xlog {
 
@@ -22,21 +23,21 @@ class LoadedFile {
   // An exported function's or object's bytes; empty when there is none.
   [[nodiscard]] std::span<const char> find_extent(const char* name) const noexcept;
   [[nodiscard]] bool contains(const void* address) const noexcept;
-  [[nodiscard]] std::string_view file_name() const noexcept;  // last component
+  // By the name of the file or by the name that it gives itself (DT_SONAME). The driver is libcuda.so.*.
+  [[nodiscard]] bool is_named(const char* prefix) const noexcept {
+    return begins_with(last_component(info_.dlpi_name), prefix) || begins_with(table_.soname(), prefix);
+  }
+  [[nodiscard]] bool is_driver() const noexcept { return is_named("libcuda.so"); }
+  [[nodiscard]] bool is_nvml() const noexcept { return is_named("libnvidia-ml.so"); }
+  [[nodiscard]] const dl_phdr_info& info() const noexcept { return info_; }
   [[nodiscard]] bool is_ours() const noexcept;
-  explicit operator bool() const noexcept { return symbols_ != nullptr; }
+  explicit operator bool() const noexcept { return static_cast<bool>(table_); }
 
  private:
-  const ElfW(Sym) * look_up(const char* name, bool (*wanted)(const ElfW(Sym) & symbol)) const noexcept;
-
-  uintptr_t base_ = 0;
+  dl_phdr_info info_{};  // what it points to is there for as long as the file
   uintptr_t begin_ = 0;
   uintptr_t end_ = 0;
-  const char* name_ = nullptr;
-  const ElfW(Sym) * symbols_ = nullptr;
-  const char* strings_ = nullptr;
-  const uint32_t* gnu_hash_ = nullptr;
-  const uint32_t* sysv_hash_ = nullptr;
+  ElfTable table_;
 };
 
 // First file for which `matches` is true.

@@ -1,7 +1,6 @@
 #include "shim/real_calls.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "shim/elf_symbols.h"
 #include "shim/newer_calls.h"
@@ -27,8 +26,6 @@ struct Known {
 };
 constinit Known known[kRows] = {};
 
-bool is_driver(const LoadedFile& file) noexcept { return file.file_name().starts_with("libcuda.so"); }
-
 void note(Known& row, void* address, bool driver) noexcept {
   for (auto& each : row.seen) {
     void* empty = nullptr;
@@ -47,7 +44,7 @@ const char* row_name(Row row) noexcept { return kNames[static_cast<size_t>(row)]
 
 Row find_row(const char* name) noexcept {
   for (size_t i = 0; i < kRows; ++i) {
-    if (std::strcmp(kNames[i], name) == 0) {
+    if (same_text(kNames[i], name)) {
       return static_cast<Row>(i);
     }
   }
@@ -71,14 +68,14 @@ void adopt_file_of(const void* address) noexcept {
   for (size_t i = 0; i < kRows; ++i) {
     void* found = file.find(kNames[i]);
     if (found != nullptr) {
-      note(known[i], found, is_driver(file));
+      note(known[i], found, file.is_driver());
     }
   }
 }
 
 void adopt_definition(Row row, void* address) noexcept {
   Known& entry = known[static_cast<size_t>(row)];
-  bool driver = is_driver(file_of(address));
+  bool driver = file_of(address).is_driver();
   note(entry, address, driver);
   adopt_file_of(address);
   if (!driver) {  // an interposer's, from its own dlsym: it is called before the driver, so that it too sees the call
