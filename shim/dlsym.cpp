@@ -6,6 +6,8 @@
 
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/file_set.h"
+#include "runtime/base/modules.h"
 #include "shim/elf_symbols.h"
 #include "shim/export.h"
 #include "shim/real_calls.h"
@@ -49,25 +51,35 @@ void close_loaded(void* handle) noexcept {
   }
 }
 
-bool reaches(const void* caller, const char* name) noexcept {
-  void* handle = open_loaded(xlog::file_of(caller).info().dlpi_name);
-  bool found = handle != nullptr && call_next(handle, name) != nullptr;
-  close_loaded(handle);
+// The search as the C library makes it for code of ours, without the interposers that export dlsym.
+void* search(void* handle, const char* name) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto call = own<DlsymCall>(known, "dlsym");
+  void* found = call != nullptr ? call(handle, name) : nullptr;
+  asm volatile("" ::: "memory");  // no tail call: the caller has to be in this library
   return found;
 }
 
-// The driver's answer to RTLD_DEFAULT is hidden behind our own export. Whether the caller's scope reaches the driver is
-// asked with a name that we do not export: in the global scope, then in the caller's own.
+// What RTLD_DEFAULT would find without us: our own export hides it. It is looked for behind us in the global scope, then in
+// the scope of the caller's own file.
 void* find_behind_us(const char* name, const void* caller) noexcept {
-  void* found = xlog::other_definition(name);
-  const char* unlisted = *name == 'c' ? "cuDeviceGetCount" : "nvmlDeviceGetCount_v2";
-  if (found == nullptr || xlog::file_of(found).find(unlisted) == nullptr) {
-    return found;
+  void* found = search(RTLD_NEXT, name);
+  if (found == nullptr) {
+    void* handle = open_loaded(xlog::file_of(caller).info().dlpi_name);
+    found = handle != nullptr ? search(handle, name) : nullptr;
+    close_loaded(handle);
+    found = found != nullptr && xlog::file_of(found).is_ours() ? nullptr : found;
   }
-  if (call_next(RTLD_DEFAULT, unlisted) != nullptr) {
-    return found;
+  return found;
+}
+
+// An interposer's dlsym may give a function of its own in place of the driver's.
+bool adopt(xlog::Row row, void* found, void* handle, const char* name) noexcept {
+  if (xlog::adopt_definition(row, found)) {
+    return true;
   }
-  return reaches(caller, unlisted) ? found : nullptr;
+  void* plain = handle != RTLD_DEFAULT ? search(handle, name) : found;
+  return plain != nullptr && plain != found && xlog::adopt_in_front(row, found, plain);
 }
 
 // NULL, with dlerror saying so: the name is looked for where it cannot be.
@@ -102,7 +114,9 @@ void* xlog_find_dlsym() noexcept {
 int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer) noexcept {
   xlog::Row row = xlog::find_row(name);
   if (row == xlog::Row::count) {
-    xlog::note_unhooked(name);
+    if (xlog::knows_any()) {  // before that there is nothing to take note of
+      xlog::note_unhooked(name);
+    }
     return 0;
   }
   int saved = errno;
@@ -113,8 +127,7 @@ int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer
       found = fail(name);
     }
   }
-  if (found != nullptr) {
-    xlog::adopt_definition(row, found);
+  if (found != nullptr && adopt(row, found, handle, name)) {
     found = xlog::entry_of(row);
   }
   *answer = found;
@@ -130,11 +143,16 @@ extern "C" XLOG_EXPORT int dlclose(void* handle) noexcept {
     real = xlog::next_definition("dlclose");
     next.store(real, std::memory_order_release);
   }
-  xlog::forget_modules();
   int result = reinterpret_cast<Call>(real)(handle);
-  int saved = errno;
-  xlog::forget_modules();
-  xlog::forget_unloaded();
-  errno = saved;
+  if (!xlog::knows_any()) {  // nothing was learned of any file
+    return result;
+  }
+  static constinit std::atomic<uint64_t> unloaded{0};
+  uint64_t now = xlog::unloaded_files();
+  if (unloaded.exchange(now, std::memory_order_acq_rel) != now) {
+    xlog::forget_modules();
+    xlog::forget_described();
+    xlog::forget_unloaded();
+  }
   return result;
 }

@@ -70,19 +70,36 @@ LoadedFile driver_file() noexcept {
   return find_file([](const LoadedFile& file, const void*) { return file.is_driver(); }, nullptr);
 }
 
+bool started_with(uintptr_t begin) noexcept {
+  struct State {
+    uintptr_t begin;
+    bool found;
+  } state{begin, false};
+  find_file(
+      [](const LoadedFile& each, const void* context) {
+        auto* s = const_cast<State*>(static_cast<const State*>(context));
+        s->found = s->found || each.begin() == s->begin;
+        return s->found || each.is_named("ld-linux");
+      },
+      &state);
+  return state.found;
+}
+
 void* next_definition(const char* name) noexcept {
   struct State {
     const char* name;
-    bool behind;
-  } state{name, false};
+    bool behind;   // of us
+    bool started;  // the files that the program was started with were all seen: the loader itself is the last of them
+  } state{name, false, false};
   LoadedFile file = find_file(
       [](const LoadedFile& each, const void* context) {
         auto* s = const_cast<State*>(static_cast<const State*>(context));
+        s->started = s->started || each.is_named("ld-linux");
         if (each.is_ours()) {
           s->behind = true;
           return false;
         }
-        return s->behind && each.find(s->name) != nullptr;
+        return s->behind && (!s->started || each.is_driver() || each.is_nvml()) && each.find(s->name) != nullptr;
       },
       &state);
   return file ? file.find(name) : nullptr;

@@ -22,6 +22,7 @@ class LoadedFile {
   [[nodiscard]] void* find(const char* name) const noexcept;
   // An exported function's or object's bytes; empty when there is none.
   [[nodiscard]] std::span<const char> find_extent(const char* name) const noexcept;
+  [[nodiscard]] uintptr_t begin() const noexcept { return begin_; }
   [[nodiscard]] bool contains(const void* address) const noexcept;
   // By the name of the file or by the name that it gives itself (DT_SONAME). The driver is libcuda.so.*.
   [[nodiscard]] bool is_named(const char* prefix) const noexcept {
@@ -45,7 +46,11 @@ LoadedFile find_file(bool (*matches)(const LoadedFile&, const void*), const void
 LoadedFile file_of(const void* address) noexcept;
 // The driver: libcuda.so.*
 LoadedFile driver_file() noexcept;
-// The definition that the search order gives behind ours.
+// Whether the file that begins there is one of those that the program was started with.
+bool started_with(uintptr_t begin) noexcept;
+// The definition that the search order gives behind ours: that of a file which the program was started with, such as
+// another interposer, else the driver's or its management library's. A library that the program opened later and that
+// happens to export the name is reached through its own handle alone.
 void* next_definition(const char* name) noexcept;
 // A definition in any file but ours.
 void* other_definition(const char* name) noexcept;

@@ -22,7 +22,7 @@ called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_
 [ -z "$called" ] || complain "the constructor in shim/start.cpp calls: $called"
 # What our dlsym and dlclose reach before the program has begun calls nothing that another library can replace: a sanitizer's
 # runtime asks dlsym for the functions that it replaces, and its own copies crash until it has them (plain_calls.h).
-early="base/loaded_files base/elf_table base/diagnostics"
+early="base/loaded_files base/elf_table base/diagnostics base/file_set"
 outside=$(for each in $early; do nm -u "$build/obj/runtime/$each.cpp.o"; done; nm -u "$build"/obj/shim/{dlsym,elf_symbols,real_calls}.cpp.o)
 # pthread_atfork and the plain dl_iterate_phdr are reached later, or not at all; the rest is the compiler's, the loader's or ours.
 allowed='^(_ZNK?4xlog.*|xlog_.*|_GLOBAL_OFFSET_TABLE_|__errno_location|_r_debug|__ehdr_start|__cxa_.*|pthread_atfork|dl_iterate_phdr)$'
