@@ -56,11 +56,10 @@ bool is_seen(const Known& row, const void* address) noexcept {
   return false;
 }
 
-// The program's linked calls reach this driver.
-bool is_linked(uintptr_t begin) noexcept {
-  void* next = next_definition("cuInit");
-  LoadedFile file = next != nullptr ? file_of(next) : LoadedFile();
-  return file && file.begin() == begin && started_with(begin);
+// The driver that the program's linked calls reach.
+LoadedFile linked_driver() noexcept {
+  LoadedFile first = driver_file();
+  return first && started_with(first.begin()) ? first : LoadedFile();
 }
 
 // Whether this driver is the one in use from here on.
@@ -70,7 +69,7 @@ bool choose(const LoadedFile& file) noexcept {
     return true;
   }
   Start answer = start.load(std::memory_order_acquire);
-  if (before != 0 && (answer == Start::succeeded || (answer == Start::unknown && is_linked(before)))) {
+  if (before != 0 && (answer == Start::succeeded || (answer == Start::unknown && linked_driver().begin() == before))) {
     return false;
   }
   if (!chosen.compare_exchange_strong(before, file.begin(), std::memory_order_acq_rel)) {
@@ -123,6 +122,9 @@ void* entry_of(Row row) noexcept {
 
 bool adopt_definition(Row row, void* address) noexcept {
   LoadedFile file = file_of(address);
+  if (file.is_driver() && chosen.load(std::memory_order_acquire) == 0) {
+    adopt_file(linked_driver());  // asking for another's function changes nothing for the linked calls
+  }
   if (file.is_driver() || file.is_nvml()) {
     bool current = file.is_nvml() || chosen.load(std::memory_order_acquire) == file.begin();
     return (current && is_seen(known[static_cast<size_t>(row)], address)) || adopt_file(file);
@@ -154,7 +156,11 @@ void* real_of(Row row) noexcept {
   real = next_definition(kNames[static_cast<size_t>(row)]);
   LoadedFile file = real != nullptr ? file_of(real) : LoadedFile();
   if (file.is_driver()) {  // the first that was loaded, which need not be the one in use
-    real = adopt_file(file) ? real : driver_of(row);
+    if (chosen.load(std::memory_order_acquire) == 0) {
+      adopt_file(file);
+    }
+    void* own = driver_of(row);
+    real = own != nullptr ? own : real;
   } else if (file) {
     adopt_file(file);
     adopt_file(driver_file());
