@@ -11,6 +11,7 @@
 #include "shim/elf_symbols.h"
 #include "shim/export.h"
 #include "shim/real_calls.h"
+#include "shim/self_check.h"
 
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*> xlog_next_dlsym{nullptr};
@@ -77,6 +78,10 @@ void* find_behind_us(const char* name, const void* caller) noexcept {
 bool adopt(xlog::Row row, void* found, void* handle, const char* name) noexcept {
   if (xlog::adopt_definition(row, found)) {
     return true;
+  }
+  if (xlog::file_of(found).is_driver()) {
+    xlog::second_driver_handed_out();
+    return false;
   }
   void* plain = handle != RTLD_DEFAULT ? search(handle, name) : found;
   return plain != nullptr && plain != found && xlog::adopt_in_front(row, found, plain);

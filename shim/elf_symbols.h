@@ -22,6 +22,7 @@ class LoadedFile {
   [[nodiscard]] void* find(const char* name) const noexcept;
   // An exported function's or object's bytes; empty when there is none.
   [[nodiscard]] std::span<const char> find_extent(const char* name) const noexcept;
+  [[nodiscard]] bool imports(const char* name) const noexcept { return table_.imports(name); }
   [[nodiscard]] uintptr_t begin() const noexcept { return begin_; }
   [[nodiscard]] bool contains(const void* address) const noexcept;
   // By the name of the file or by the name that it gives itself (DT_SONAME). The driver is libcuda.so.*.

@@ -24,6 +24,9 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
     }
     if (entry.runtime().begin()) {
       xlog::check_routes();
+      if (entry.runtime().options().budget.count != 0) {
+        xlog::check_front();
+      }
       xlog::check_at_exit(entry.runtime());
     }
   }

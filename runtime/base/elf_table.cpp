@@ -80,6 +80,17 @@ const ElfW(Sym) * ElfTable::look_up(const char* name, bool (*wanted)(const ElfW(
   return nullptr;
 }
 
+bool ElfTable::imports(const char* name) const noexcept {
+  // With the GNU table, what is imported comes before what is defined; the other counts all symbols.
+  uint32_t count = gnu_hash_ != nullptr ? gnu_hash_[1] : sysv_hash_ != nullptr ? sysv_hash_[1] : 0;
+  for (uint32_t i = 1; *this && i < count; ++i) {
+    if (symbols_[i].st_shndx == SHN_UNDEF && same_text(strings_ + symbols_[i].st_name, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void* c_library_function(const char* name) noexcept {
   for (const link_map* file = &_r_debug != nullptr ? _r_debug.r_map : nullptr; file != nullptr; file = file->l_next) {
     if (same_text(last_component(file->l_name), "libc.so.6")) {

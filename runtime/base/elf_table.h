@@ -19,6 +19,8 @@ class ElfTable {
   // The definition of a name for which `wanted` is true, or nullptr.
   [[nodiscard]] const ElfW(Sym) * look_up(const char* name, bool (*wanted)(const ElfW(Sym) & symbol)) const noexcept;
   [[nodiscard]] void* find_function(const char* name) const noexcept;
+  // Whether the file refers to a symbol of this name that it does not define itself.
+  [[nodiscard]] bool imports(const char* name) const noexcept;
   [[nodiscard]] const char* soname() const noexcept { return soname_ != 0 && strings_ != nullptr ? strings_ + soname_ : ""; }
 
   static bool is_function(const ElfW(Sym) & symbol) noexcept {

@@ -146,3 +146,28 @@ BOOST_AUTO_TEST_CASE(closing_does_not_look_at_all_files) {
   BOOST_TEST(run_with_library(command, {{"XLOG_LOG", folder / "x.csv"}}).status == 0);
   BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(5)));
 }
+
+// A limit that does not hold says so.
+BOOST_AUTO_TEST_CASE(a_library_in_front_that_keeps_calls_for_itself) {
+  std::string ours = build_folder() + "/libxlog.so";
+  std::string front = build_folder() + "/programs/plugins/in_front.so:" + ours;
+  std::string line =
+      "xlog: the limit does not hold: cuMemAlloc_v2 of in_front.so comes before this library's, so that calls do not arrive here\n";
+  BOOST_TEST(run({program("sizes")}, {{"LD_PRELOAD", front}, {"XLOG_BUDGET", "1G"}}).err == line);
+  BOOST_TEST(run({program("sizes")}, {{"LD_PRELOAD", front}, {"XLOG_LOG", "/dev/null"}}).err == "");
+  // One that hands calls on is no reason to say anything.
+  std::string counter = build_folder() + "/programs/plugins/counter.so:" + ours;
+  BOOST_TEST(run({program("demo")}, {{"LD_PRELOAD", counter}, {"XLOG_BUDGET", "100%"}}).err == "counter: 52\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_second_driver_is_the_programs_own) {
+  TempFolder folder;
+  run({"cp", kDriver, folder / "libcuda.so.1"});
+  std::vector<std::string> command{program("reached"), "in_turn", kDriver, folder / "libcuda.so.1"};
+  std::string line = "a driver: cuInit 0, 100 MiB 0\n";
+  same(command, line + line);
+  Outcome limited = run_with_library(command, {{"XLOG_BUDGET", "64M"}});
+  BOOST_TEST(limited.out == "a driver: cuInit 0, 100 MiB 2\n" + line);
+  BOOST_TEST(limited.err ==
+             "xlog: the limit does not hold for a second driver (libcuda.so) that the program opened beside the one in use\n");
+}
