@@ -109,6 +109,8 @@ bool Runtime::prepare(const DriverApi& driver, FindPython find_python, ListGpuPr
   return phase == Phase::ready;
 }
 
+void Runtime::use_driver(const DriverApi& driver) noexcept { driver_ = driver; }
+
 bool Runtime::begin() noexcept {
   if (!engaged_ || begun_.exchange(true, std::memory_order_relaxed)) {
     return false;

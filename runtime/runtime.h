@@ -36,6 +36,8 @@ class Runtime {
 
   // Reads the options, once. False when a limit or a check could not be read: nothing may then run without it.
   bool prepare(const DriverApi& driver, FindPython find_python = nullptr, ListGpuProcesses list_processes = nullptr) noexcept;
+  // Another driver is the one in use: the first was of no use, or was unloaded. No call of it is under way.
+  void use_driver(const DriverApi& driver) noexcept;
   [[nodiscard]] bool is_prepared() const noexcept { return phase_.load(std::memory_order_acquire) != Phase::fresh; }
   [[nodiscard]] bool refused() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::refused; }
   // Something of the stack is switched on. Only after prepare().

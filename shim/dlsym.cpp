@@ -6,9 +6,12 @@
 
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/file_set.h"
+#include "runtime/base/modules.h"
 #include "shim/elf_symbols.h"
 #include "shim/export.h"
 #include "shim/real_calls.h"
+#include "shim/self_check.h"
 
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*> xlog_next_dlsym{nullptr};
@@ -22,32 +25,66 @@ using DlsymCall = void* (*)(void*, const char*);
 
 void* call_next(void* handle, const char* name) noexcept { return reinterpret_cast<DlsymCall>(xlog_find_dlsym())(handle, name); }
 
+// The C library's own: a sanitizer's copies of these cannot run before the sanitizer has begun.
+template <class Call>
+Call own(std::atomic<void*>& known, const char* name) noexcept {
+  void* found = known.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    found = xlog::c_library_function(name);
+    known.store(found, std::memory_order_release);
+  }
+  return reinterpret_cast<Call>(found);
+}
+
 // A handle for a file that is loaded already. Its link map alone will not do: one that came as a dependency has no
 // search list of its own.
-void* open_loaded(const char* path) noexcept { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
+void* open_loaded(const char* path) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto open = own<decltype(&dlopen)>(known, "dlopen");
+  return open != nullptr ? open(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+}
 
-bool reaches(const void* caller, const char* name) noexcept {
-  Dl_info info;
-  void* own = dladdr(caller, &info) != 0 && info.dli_fname != nullptr ? open_loaded(info.dli_fname) : nullptr;
-  bool found = own != nullptr && call_next(own, name) != nullptr;
-  if (own != nullptr) {
-    dlclose(own);
+void close_loaded(void* handle) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto close = own<int (*)(void*)>(known, "dlclose");
+  if (close != nullptr && handle != nullptr) {
+    close(handle);
+  }
+}
+
+// The search as the C library makes it for code of ours, without the interposers that export dlsym.
+void* search(void* handle, const char* name) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  auto call = own<DlsymCall>(known, "dlsym");
+  void* found = call != nullptr ? call(handle, name) : nullptr;
+  asm volatile("" ::: "memory");  // no tail call: the caller has to be in this library
+  return found;
+}
+
+// What RTLD_DEFAULT would find without us: our own export hides it. It is looked for behind us in the global scope, then in
+// the scope of the caller's own file.
+void* find_behind_us(const char* name, const void* caller) noexcept {
+  void* found = search(RTLD_NEXT, name);
+  if (found == nullptr) {
+    void* handle = open_loaded(xlog::file_of(caller).info().dlpi_name);
+    found = handle != nullptr ? search(handle, name) : nullptr;
+    close_loaded(handle);
+    found = found != nullptr && xlog::file_of(found).is_ours() ? nullptr : found;
   }
   return found;
 }
 
-// The driver's answer to RTLD_DEFAULT is hidden behind our own export. Whether the caller's scope reaches the driver is
-// asked with a name that we do not export: in the global scope, then in the caller's own.
-void* find_behind_us(const char* name, const void* caller) noexcept {
-  void* found = xlog::other_definition(name);
-  const char* unlisted = *name == 'c' ? "cuDeviceGetCount" : "nvmlDeviceGetCount_v2";
-  if (found == nullptr || xlog::file_of(found).find(unlisted) == nullptr) {
-    return found;
+// An interposer's dlsym may give a function of its own in place of the driver's.
+bool adopt(xlog::Row row, void* found, void* handle, const char* name) noexcept {
+  if (xlog::adopt_definition(row, found)) {
+    return true;
   }
-  if (call_next(RTLD_DEFAULT, unlisted) != nullptr) {
-    return found;
+  if (xlog::file_of(found).is_driver()) {
+    xlog::second_driver_handed_out();
+    return false;
   }
-  return reaches(caller, unlisted) ? found : nullptr;
+  void* plain = handle != RTLD_DEFAULT ? search(handle, name) : found;
+  return plain != nullptr && plain != found && xlog::adopt_in_front(row, found, plain);
 }
 
 // NULL, with dlerror saying so: the name is looked for where it cannot be.
@@ -82,7 +119,9 @@ void* xlog_find_dlsym() noexcept {
 int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer) noexcept {
   xlog::Row row = xlog::find_row(name);
   if (row == xlog::Row::count) {
-    xlog::note_unhooked(name);
+    if (xlog::knows_any()) {  // before that there is nothing to take note of
+      xlog::note_unhooked(name);
+    }
     return 0;
   }
   int saved = errno;
@@ -93,8 +132,7 @@ int xlog_dlsym(void* handle, const char* name, const void* caller, void** answer
       found = fail(name);
     }
   }
-  if (found != nullptr) {
-    xlog::adopt_definition(row, found);
+  if (found != nullptr && adopt(row, found, handle, name)) {
     found = xlog::entry_of(row);
   }
   *answer = found;
@@ -110,11 +148,16 @@ extern "C" XLOG_EXPORT int dlclose(void* handle) noexcept {
     real = xlog::next_definition("dlclose");
     next.store(real, std::memory_order_release);
   }
-  xlog::forget_modules();
   int result = reinterpret_cast<Call>(real)(handle);
-  int saved = errno;
-  xlog::forget_modules();
-  xlog::forget_unloaded();
-  errno = saved;
+  if (!xlog::knows_any()) {  // nothing was learned of any file
+    return result;
+  }
+  static constinit std::atomic<uint64_t> unloaded{0};
+  uint64_t now = xlog::unloaded_files();
+  if (unloaded.exchange(now, std::memory_order_acq_rel) != now) {
+    xlog::forget_modules();
+    xlog::forget_described();
+    xlog::forget_unloaded();
+  }
   return result;
 }

@@ -1,7 +1,5 @@
 #include "shim/elf_symbols.h"
 
-#include <cstring>
-
 #include "runtime/base/loaded_files.h"
 
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // of this library, from the linker
@@ -9,20 +7,6 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // of
 namespace xlog {
 
 namespace {
-
-uint32_t gnu_hash_of(const char* name) noexcept {
-  uint32_t h = 5381;
-  for (; *name != '\0'; ++name) {
-    h = h * 33 + static_cast<unsigned char>(*name);
-  }
-  return h;
-}
-
-bool is_function(const ElfW(Sym) & symbol) noexcept {
-  unsigned type = ELF64_ST_TYPE(symbol.st_info);
-  return type == STT_FUNC || type == STT_NOTYPE;
-}
-bool is_any(const ElfW(Sym) & symbol) noexcept { return is_function(symbol) || ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT; }
 
 struct Search {
   bool (*matches)(const LoadedFile&, const void*);
@@ -42,38 +26,19 @@ int visit(dl_phdr_info* info, size_t, void* data) {
 
 }  // namespace
 
-LoadedFile::LoadedFile(const dl_phdr_info& info) noexcept : base_(info.dlpi_addr), begin_(UINTPTR_MAX), name_(info.dlpi_name) {
+LoadedFile::LoadedFile(const dl_phdr_info& info) noexcept : info_(info), begin_(UINTPTR_MAX) {
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info.dlpi_phdr[i];
     if (header.p_type == PT_LOAD) {
-      uintptr_t from = base_ + header.p_vaddr;
+      uintptr_t from = info.dlpi_addr + header.p_vaddr;
       begin_ = from < begin_ ? from : begin_;
       end_ = from + header.p_memsz > end_ ? from + header.p_memsz : end_;
     } else if (header.p_type == PT_DYNAMIC) {
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(base_ + header.p_vaddr);
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + header.p_vaddr);
     }
   }
-  // The loader relocates these entries in place, but not in every file (the vdso's it leaves).
-  auto at = [this](const ElfW(Dyn) & entry) { return entry.d_un.d_ptr < base_ ? entry.d_un.d_ptr + base_ : entry.d_un.d_ptr; };
-  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB:
-        symbols_ = reinterpret_cast<const ElfW(Sym)*>(at(*dynamic));
-        break;
-      case DT_STRTAB:
-        strings_ = reinterpret_cast<const char*>(at(*dynamic));
-        break;
-      case DT_GNU_HASH:
-        gnu_hash_ = reinterpret_cast<const uint32_t*>(at(*dynamic));
-        break;
-      case DT_HASH:
-        sysv_hash_ = reinterpret_cast<const uint32_t*>(at(*dynamic));
-        break;
-      default:
-        break;
-    }
-  }
+  table_ = ElfTable(info.dlpi_addr, dynamic);
 }
 
 bool LoadedFile::contains(const void* address) const noexcept {
@@ -83,55 +48,12 @@ bool LoadedFile::contains(const void* address) const noexcept {
 
 bool LoadedFile::is_ours() const noexcept { return contains(&__ehdr_start); }
 
-std::string_view LoadedFile::file_name() const noexcept {
-  std::string_view path = name_ != nullptr ? name_ : "";
-  return path.substr(path.rfind('/') + 1);
-}
-
-void* LoadedFile::find(const char* name) const noexcept {
-  const ElfW(Sym)* symbol = look_up(name, is_function);
-  return symbol != nullptr ? reinterpret_cast<void*>(base_ + symbol->st_value) : nullptr;
-}
+void* LoadedFile::find(const char* name) const noexcept { return table_.find_function(name); }
 
 std::span<const char> LoadedFile::find_extent(const char* name) const noexcept {
-  const ElfW(Sym)* symbol = look_up(name, is_any);
-  return symbol != nullptr ? std::span(reinterpret_cast<const char*>(base_ + symbol->st_value), symbol->st_size) : std::span<const char>();
-}
-
-const ElfW(Sym) * LoadedFile::look_up(const char* name, bool (*wanted)(const ElfW(Sym) & symbol)) const noexcept {
-  auto matches = [&](uint32_t i) {
-    const ElfW(Sym)& symbol = symbols_[i];
-    return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && wanted(symbol) && std::strcmp(strings_ + symbol.st_name, name) == 0;
-  };
-  if (symbols_ == nullptr || strings_ == nullptr) {
-    return nullptr;
-  }
-  if (gnu_hash_ != nullptr) {
-    uint32_t buckets = gnu_hash_[0];
-    uint32_t first = gnu_hash_[1];
-    uint32_t bloom_words = gnu_hash_[2];
-    const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(gnu_hash_ + 4);
-    const auto* bucket = reinterpret_cast<const uint32_t*>(bloom + bloom_words);
-    const uint32_t* chain = bucket + buckets;
-    uint32_t hash = gnu_hash_of(name);
-    uint32_t i = buckets != 0 ? bucket[hash % buckets] : 0;
-    for (; i >= first && i != 0; ++i) {
-      uint32_t entry = chain[i - first];
-      if ((entry | 1) == (hash | 1) && matches(i)) {
-        return &symbols_[i];
-      }
-      if ((entry & 1) != 0) {
-        break;
-      }
-    }
-    return nullptr;
-  }
-  for (uint32_t i = 1; sysv_hash_ != nullptr && i < sysv_hash_[1]; ++i) {
-    if (matches(i)) {
-      return &symbols_[i];
-    }
-  }
-  return nullptr;
+  const ElfW(Sym)* symbol = table_.look_up(name, ElfTable::is_any);
+  return symbol != nullptr ? std::span(reinterpret_cast<const char*>(info_.dlpi_addr + symbol->st_value), symbol->st_size)
+                           : std::span<const char>();
 }
 
 LoadedFile find_file(bool (*matches)(const LoadedFile&, const void*), const void* context) noexcept {
@@ -145,22 +67,39 @@ LoadedFile file_of(const void* address) noexcept {
 }
 
 LoadedFile driver_file() noexcept {
-  return find_file([](const LoadedFile& file, const void*) { return file.file_name().starts_with("libcuda.so"); }, nullptr);
+  return find_file([](const LoadedFile& file, const void*) { return file.is_driver(); }, nullptr);
+}
+
+bool started_with(uintptr_t begin) noexcept {
+  struct State {
+    uintptr_t begin;
+    bool found;
+  } state{begin, false};
+  find_file(
+      [](const LoadedFile& each, const void* context) {
+        auto* s = const_cast<State*>(static_cast<const State*>(context));
+        s->found = s->found || each.begin() == s->begin;
+        return s->found || each.is_named("ld-linux");
+      },
+      &state);
+  return state.found;
 }
 
 void* next_definition(const char* name) noexcept {
   struct State {
     const char* name;
-    bool behind;
-  } state{name, false};
+    bool behind;   // of us
+    bool started;  // the files that the program was started with were all seen: the loader itself is the last of them
+  } state{name, false, false};
   LoadedFile file = find_file(
       [](const LoadedFile& each, const void* context) {
         auto* s = const_cast<State*>(static_cast<const State*>(context));
+        s->started = s->started || each.is_named("ld-linux");
         if (each.is_ours()) {
           s->behind = true;
           return false;
         }
-        return s->behind && each.find(s->name) != nullptr;
+        return s->behind && (!s->started || each.is_driver() || each.is_nvml()) && each.find(s->name) != nullptr;
       },
       &state);
   return file ? file.find(name) : nullptr;

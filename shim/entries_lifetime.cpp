@@ -13,12 +13,20 @@ XLOG_EXPORT CUresult cuInit(unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult result = entry.forward<decltype(&::cuInit)>(flags);
+  xlog::driver_answered(result == CUDA_SUCCESS);
+  xlog::DriverApi driver;
+  if (result == CUDA_SUCCESS && entry.serves() && xlog::refill_driver_api(driver)) {
+    entry.runtime().use_driver(driver);
+  }
   if (result == CUDA_SUCCESS && entry.serves()) {
     if (!entry.runtime().check_budget_keys()) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (entry.runtime().begin()) {
       xlog::check_routes();
+      if (entry.runtime().options().budget.count != 0) {
+        xlog::check_front();
+      }
       xlog::check_at_exit(entry.runtime());
     }
   }

@@ -24,10 +24,10 @@ bool limited(Entry& entry, Row row, nvmlDevice_t device, uint64_t& free, uint64_
   return get_uuid != nullptr && get_uuid(device, uuid, sizeof uuid) == kSuccess && entry.runtime().limited_memory(uuid, free, total);
 }
 
+// NVML's answer as it is; that it is not initialised when there is no NVML to ask.
 template <class Call, class Memory>
-nvmlReturn_t ask(Entry& entry, nvmlDevice_t device, Memory* memory) noexcept {
-  CUresult result = entry.forward<Call>(device, memory);
-  return result == CUDA_ERROR_NOT_INITIALIZED ? kUninitialized : static_cast<nvmlReturn_t>(result);
+nvmlReturn_t ask(Entry& entry, Row row, nvmlDevice_t device, Memory* memory) noexcept {
+  return xlog::real_of(row) != nullptr ? static_cast<nvmlReturn_t>(entry.forward<Call>(device, memory)) : kUninitialized;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ extern "C" {
 
 XLOG_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   Entry entry(Row::nvmlDeviceGetMemoryInfo);
-  auto result = ask<CUresult (*)(nvmlDevice_t, nvmlMemory_t*)>(entry, device, memory);
+  auto result = ask<CUresult (*)(nvmlDevice_t, nvmlMemory_t*)>(entry, Row::nvmlDeviceGetMemoryInfo, device, memory);
   uint64_t free = 0;
   uint64_t total = 0;
   if (result == kSuccess) {
@@ -51,7 +51,7 @@ XLOG_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory
 
 XLOG_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   Entry entry(Row::nvmlDeviceGetMemoryInfo_v2);
-  auto result = ask<CUresult (*)(nvmlDevice_t, nvmlMemory_v2_t*)>(entry, device, memory);
+  auto result = ask<CUresult (*)(nvmlDevice_t, nvmlMemory_v2_t*)>(entry, Row::nvmlDeviceGetMemoryInfo_v2, device, memory);
   uint64_t free = 0;
   uint64_t total = 0;
   if (result == kSuccess) {

@@ -25,7 +25,7 @@ struct Nvml {
 };
 
 bool find_nvml(Nvml& out) noexcept {
-  LoadedFile file = find_file([](const LoadedFile& each, const void*) { return each.file_name().starts_with("libnvidia-ml.so"); }, nullptr);
+  LoadedFile file = find_file([](const LoadedFile& each, const void*) { return each.is_nvml(); }, nullptr);
   if (file) {
     out.init = reinterpret_cast<decltype(out.init)>(file.find("nvmlInit_v2"));
     out.shutdown = reinterpret_cast<decltype(out.shutdown)>(file.find("nvmlShutdown"));

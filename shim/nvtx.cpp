@@ -223,8 +223,7 @@ bool set_callbacks(const NvtxExportTableCallbacks& callbacks) noexcept {
 
 // NVTX in a process that only inherited the variable has loaded us itself: behind the C library.
 bool are_preloaded() noexcept {
-  LoadedFile first =
-      find_file([](const LoadedFile& file, const void*) { return file.is_ours() || file.file_name().starts_with("libc.so."); }, nullptr);
+  LoadedFile first = find_file([](const LoadedFile& file, const void*) { return file.is_ours() || file.is_named("libc.so."); }, nullptr);
   return first.is_ours();
 }
 

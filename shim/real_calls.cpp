@@ -1,8 +1,8 @@
 #include "shim/real_calls.h"
 
 #include <atomic>
-#include <cstring>
 
+#include "runtime/base/file_set.h"
 #include "shim/elf_symbols.h"
 #include "shim/newer_calls.h"
 #include "shim/nvml_types.h"
@@ -27,7 +27,13 @@ struct Known {
 };
 constinit Known known[kRows] = {};
 
-bool is_driver(const LoadedFile& file) noexcept { return file.file_name().starts_with("libcuda.so"); }
+enum class Start : uint32_t { unknown, succeeded, failed };
+
+constinit FileSet adopted{};
+constinit std::atomic<uintptr_t> chosen{0};  // where the driver in use begins; 0 when there is none
+constinit std::atomic<Start> start{Start::unknown};
+constinit std::atomic<uint32_t> choices{0};   // how often another one was chosen
+constinit std::atomic<uint32_t> table_of{0};  // `choices` when the table was filled
 
 void note(Known& row, void* address, bool driver) noexcept {
   for (auto& each : row.seen) {
@@ -41,13 +47,64 @@ void note(Known& row, void* address, bool driver) noexcept {
   }
 }
 
+bool is_seen(const Known& row, const void* address) noexcept {
+  for (const auto& each : row.seen) {
+    if (each.load(std::memory_order_acquire) == address) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The driver that the program's linked calls reach.
+LoadedFile linked_driver() noexcept {
+  LoadedFile first = driver_file();
+  return first && started_with(first.begin()) ? first : LoadedFile();
+}
+
+// Whether this driver is the one in use from here on.
+bool choose(const LoadedFile& file) noexcept {
+  uintptr_t before = chosen.load(std::memory_order_acquire);
+  if (before == file.begin()) {
+    return true;
+  }
+  Start answer = start.load(std::memory_order_acquire);
+  if (before != 0 && (answer == Start::succeeded || (answer == Start::unknown && linked_driver().begin() == before))) {
+    return false;
+  }
+  if (!chosen.compare_exchange_strong(before, file.begin(), std::memory_order_acq_rel)) {
+    return before == file.begin();
+  }
+  start.store(Start::unknown, std::memory_order_release);
+  choices.fetch_add(1, std::memory_order_acq_rel);
+  for (Known& row : known) {  // an interposer's stay
+    void* old = row.driver.exchange(nullptr, std::memory_order_acq_rel);
+    row.real.compare_exchange_strong(old, nullptr);
+  }
+  return true;
+}
+
+bool adopt_file(const LoadedFile& file) noexcept {
+  if (!file || file.is_ours() || (file.is_driver() && !choose(file))) {
+    return false;
+  }
+  adopted.add(file.info());
+  for (size_t i = 0; i < kRows; ++i) {
+    void* found = file.find(kNames[i]);
+    if (found != nullptr) {
+      note(known[i], found, file.is_driver() || file.is_nvml());
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* row_name(Row row) noexcept { return kNames[static_cast<size_t>(row)]; }
 
 Row find_row(const char* name) noexcept {
   for (size_t i = 0; i < kRows; ++i) {
-    if (std::strcmp(kNames[i], name) == 0) {
+    if (same_text(kNames[i], name)) {
       return static_cast<Row>(i);
     }
   }
@@ -63,48 +120,55 @@ void* entry_of(Row row) noexcept {
   return kEntries[static_cast<size_t>(row)]();
 }
 
-void adopt_file_of(const void* address) noexcept {
+bool adopt_definition(Row row, void* address) noexcept {
   LoadedFile file = file_of(address);
-  if (!file || file.is_ours()) {
-    return;
+  if (file.is_driver() && chosen.load(std::memory_order_acquire) == 0) {
+    adopt_file(linked_driver());  // asking for another's function changes nothing for the linked calls
   }
-  for (size_t i = 0; i < kRows; ++i) {
-    void* found = file.find(kNames[i]);
-    if (found != nullptr) {
-      note(known[i], found, is_driver(file));
-    }
+  if (file.is_driver() || file.is_nvml()) {
+    bool current = file.is_nvml() || chosen.load(std::memory_order_acquire) == file.begin();
+    return (current && is_seen(known[static_cast<size_t>(row)], address)) || adopt_file(file);
   }
+  return !file.is_ours() && address == next_definition(row_name(row)) && adopt_file(file);
 }
 
-void adopt_definition(Row row, void* address) noexcept {
-  Known& entry = known[static_cast<size_t>(row)];
-  bool driver = is_driver(file_of(address));
-  note(entry, address, driver);
-  adopt_file_of(address);
-  if (!driver) {  // an interposer's, from its own dlsym: it is called before the driver, so that it too sees the call
-    entry.real.store(address, std::memory_order_release);
+bool adopt_in_front(Row row, void* address, void* driver) noexcept {
+  LoadedFile file = file_of(driver);
+  if (!(file.is_driver() || file.is_nvml()) || !adopt_file(file) || !adopt_file(file_of(address))) {
+    return false;
   }
+  Known& entry = known[static_cast<size_t>(row)];
+  note(entry, address, false);
+  entry.real.store(address, std::memory_order_release);
+  return true;
 }
+
+bool knows_any() noexcept { return !adopted.empty(); }
 
 void* driver_of(Row row) noexcept { return known[static_cast<size_t>(row)].driver.load(std::memory_order_acquire); }
 
 void* real_of(Row row) noexcept {
   Known& entry = known[static_cast<size_t>(row)];
   void* real = entry.real.load(std::memory_order_acquire);
-  if (real == nullptr) {
-    real = next_definition(kNames[static_cast<size_t>(row)]);
-    if (real == nullptr) {
-      real = other_definition(kNames[static_cast<size_t>(row)]);
+  if (real != nullptr) {
+    return real;
+  }
+  real = next_definition(kNames[static_cast<size_t>(row)]);
+  LoadedFile file = real != nullptr ? file_of(real) : LoadedFile();
+  if (file.is_driver()) {  // the first that was loaded, which need not be the one in use
+    if (chosen.load(std::memory_order_acquire) == 0) {
+      adopt_file(file);
     }
-    if (real != nullptr) {
-      adopt_file_of(real);
-      LoadedFile driver = driver_file();
-      void* own = driver ? driver.find(kNames[static_cast<size_t>(row)]) : nullptr;
-      if (own != nullptr) {
-        adopt_file_of(own);
-      }
-      entry.real.store(real, std::memory_order_release);
-    }
+    void* own = driver_of(row);
+    real = own != nullptr ? own : real;
+  } else if (file) {
+    adopt_file(file);
+    adopt_file(driver_file());
+  } else if (adopt_file(driver_file())) {  // it is before us where the library was not preloaded
+    real = driver_of(row);
+  }
+  if (real != nullptr) {
+    entry.real.store(real, std::memory_order_release);
   }
   return real;
 }
@@ -122,33 +186,46 @@ void* entry_for(void* real) noexcept {
 }
 
 void forget_unloaded() noexcept {
-  bool loaded[kRows][kDefinitions] = {};
-  find_file(  // one walk over the loaded files: a program may close many
-      [](const LoadedFile& file, const void* context) {
-        auto* found = static_cast<bool(*)[kDefinitions]>(const_cast<void*>(context));
-        for (size_t i = 0; i < kRows; ++i) {
-          for (size_t k = 0; k < kDefinitions; ++k) {
-            found[i][k] = found[i][k] || file.contains(known[i].seen[k].load(std::memory_order_acquire));
+  adopted.forget_unloaded(
+      [](uintptr_t begin, uintptr_t end, void*) {
+        auto forget = [begin, end](std::atomic<void*>& each) {
+          void* address = each.load(std::memory_order_acquire);
+          if (reinterpret_cast<uintptr_t>(address) - begin < end - begin) {
+            each.compare_exchange_strong(address, nullptr);
+          }
+        };
+        for (Known& row : known) {
+          forget(row.real);
+          forget(row.driver);
+          for (auto& seen : row.seen) {
+            forget(seen);
           }
         }
-        return false;
+        if (chosen.compare_exchange_strong(begin, 0)) {
+          start.store(Start::unknown, std::memory_order_release);
+        }
       },
-      loaded);
-  for (size_t i = 0; i < kRows; ++i) {
-    for (size_t k = 0; k < kDefinitions; ++k) {
-      void* seen = known[i].seen[k].load(std::memory_order_acquire);
-      if (seen != nullptr && !loaded[i][k]) {
-        void* gone = seen;
-        known[i].seen[k].store(nullptr, std::memory_order_release);
-        known[i].real.compare_exchange_strong(gone, nullptr);
-        known[i].driver.compare_exchange_strong(seen, nullptr);
-      }
-    }
+      nullptr);
+}
+
+void driver_answered(bool success) noexcept {
+  Start before = Start::unknown;
+  start.compare_exchange_strong(before, success ? Start::succeeded : Start::failed);
+  if (success) {
+    start.store(Start::succeeded, std::memory_order_release);
   }
 }
 
+bool refill_driver_api(DriverApi& out) noexcept {
+  return table_of.load(std::memory_order_acquire) != choices.load(std::memory_order_acquire) && fill_driver_api(out);
+}
+
 bool fill_driver_api(DriverApi& out) noexcept {
-  LoadedFile driver = driver_file();
+  if (chosen.load(std::memory_order_acquire) == 0) {
+    adopt_file(driver_file());
+  }
+  uint32_t choice = choices.load(std::memory_order_acquire);
+  LoadedFile driver = file_of(reinterpret_cast<const void*>(chosen.load(std::memory_order_acquire)));
   if (!driver) {
     void* init = real_of(Row::cuInit);
     driver = init != nullptr ? file_of(init) : LoadedFile();
@@ -156,6 +233,7 @@ bool fill_driver_api(DriverApi& out) noexcept {
   if (!driver) {
     return false;
   }
+  table_of.store(choice, std::memory_order_release);
 #define XLOG_DRIVER_CALL(name)                                             \
   {                                                                        \
     Row row = find_row(#name);                                             \

@@ -29,17 +29,26 @@ void* real_of(Row row) noexcept;
 // The driver's own, past every interposer; nullptr when no driver is known. For calls that come back to us while one of
 // ours is being served: some libraries export the driver's names and forward to what dlsym gives them, which is us.
 void* driver_of(Row row) noexcept;
-// Takes note of a file that defines listed functions: the driver, or another interposer between us and it.
-void adopt_file_of(const void* address) noexcept;
-// The same, for an address that dlsym gave for a listed name (an interposer's may be no export of its file).
-void adopt_definition(Row row, void* address) noexcept;
+// Whether a function is ours to answer for, so that the program is given our entry in its place: `address` is in the driver
+// or its management library, whose functions are then known, or it is what our entry forwards to. The functions of a second
+// driver are not, unless the first one is of no use: cuInit failed in it, or nothing is linked to it.
+bool adopt_definition(Row row, void* address) noexcept;
+// The same for what another interposer's dlsym gave in place of `driver`, the driver's own function: our entry calls the
+// interposer's first.
+bool adopt_in_front(Row row, void* address, void* driver) noexcept;
+// Whether any function was adopted.
+bool knows_any() noexcept;
 // Our entry for a real address, or the address itself when it is none of ours.
 void* entry_for(void* real) noexcept;
 // After dlclose: forgets addresses whose file is gone.
 void forget_unloaded() noexcept;
+// What cuInit said.
+void driver_answered(bool success) noexcept;
 
-// The table for the runtime. False when no driver is loaded.
+// The table for the runtime, of the driver in use. False when no driver is loaded.
 bool fill_driver_api(DriverApi& out) noexcept;
+// Fills `out` when the driver in use is another one than when the table was filled last.
+bool refill_driver_api(DriverApi& out) noexcept;
 
 // A name that is not on the list was asked for.
 void note_unhooked(const char* name) noexcept;

@@ -1,7 +1,10 @@
 #include "shim/self_check.h"
 
 #include "runtime/base/diagnostics.h"
+#include "runtime/base/start_environment.h"
 #include "runtime/base/text.h"
+#include "runtime/driver_use.h"
+#include "shim/elf_symbols.h"
 #include "shim/real_calls.h"
 
 namespace xlog {
@@ -30,7 +33,40 @@ void complain(const char* name, std::string_view what) noexcept {
   say(line.view());
 }
 
+// What makes memory and is defined in this file; Row::count when nothing is.
+Row maker_in(const LoadedFile& file) noexcept {
+  for (size_t i = 0; i < kRows; ++i) {
+    Row row = static_cast<Row>(i);
+    if (UnhookedNames::makes_memory(row_name(row)) && file.find(row_name(row)) != nullptr) {
+      return row;
+    }
+  }
+  return Row::count;
+}
+
 }  // namespace
+
+void check_front() noexcept {
+  LoadedFile front = find_file(
+      [](const LoadedFile& each, const void*) { return each.is_ours() || (!each.imports("dlsym") && maker_in(each) != Row::count); },
+      nullptr);
+  if (!front || front.is_ours()) {
+    return;
+  }
+  Text<400> line;
+  const char* file = last_component(front.info().dlpi_name);
+  line.put("the limit does not hold: ").put(row_name(maker_in(front))).put(" of ");
+  line.put(*file != '\0' ? file : "the program itself").put(" comes before this library's, so that calls do not arrive here");
+  say(line.view());
+}
+
+void second_driver_handed_out() noexcept {
+  static constinit Once once;
+  const char* limit = start_environment.value("XLOG_BUDGET");
+  if (limit != nullptr && *limit != '\0' && once.first()) {
+    say("the limit does not hold for a second driver (libcuda.so) that the program opened beside the one in use");
+  }
+}
 
 void check_routes() noexcept {
   auto resolve = reinterpret_cast<Resolve>(driver_of(Row::cuGetProcAddress_v2));

@@ -7,4 +7,11 @@ namespace xlog {
 // that hands out trampolines of its own would otherwise unhook us in silence), and for two functions with one address.
 void check_routes() noexcept;
 
+// With a limit: one line when a library stands in front of ours with a function that makes memory and has no means to hand
+// calls on (it does not use dlsym), since our entry is then not reached.
+void check_front() noexcept;
+
+// One line when the program was given functions of a second driver beside the one in use, which the limit is not on.
+void second_driver_handed_out() noexcept;
+
 }  // namespace xlog

@@ -18,7 +18,5 @@ void warm_backtrace() noexcept;
 
 // To be called when a library was unloaded: what the unwinder remembers of its addresses is no longer true.
 void forget_modules() noexcept;
-// Changes whenever `forget_modules` was called.
-uint32_t module_epoch() noexcept;
 
 }  // namespace xlog

@@ -51,15 +51,13 @@ bool is_inherited() noexcept {
 
 }  // namespace
 
-uint32_t module_epoch() noexcept { return __atomic_load_n(&xlog_unwind_epoch, __ATOMIC_ACQUIRE); }
-
 void forget_modules() noexcept { __atomic_fetch_add(&xlog_unwind_epoch, 1U, __ATOMIC_ACQ_REL); }
 
 size_t take_backtrace(uintptr_t* out, size_t depth, const void* caller) noexcept {
   if (depth == 0 || is_inherited()) {
     return 0;
   }
-  uint32_t epoch = module_epoch();
+  uint32_t epoch = __atomic_load_n(&xlog_unwind_epoch, __ATOMIC_ACQUIRE);
   if (this_thread.unwind_epoch != epoch) {
     unw_flush_cache(unw_local_addr_space, 0, 0);
     this_thread.unwind_epoch = epoch;

@@ -5,6 +5,5 @@ namespace xlog {
 size_t take_backtrace(uintptr_t*, size_t, const void*) noexcept { return 0; }
 void warm_backtrace() noexcept {}
 void forget_modules() noexcept {}
-uint32_t module_epoch() noexcept { return 0; }
 
 }  // namespace xlog

@@ -1,15 +1,14 @@
 #include "runtime/base/loaded_files.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <atomic>
-#include <cerrno>
 #include <new>
 
-#include "runtime/base/memory_map.h"
-#include "runtime/base/system_calls.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/elf_table.h"
+#include "runtime/base/plain_calls.h"
 
 namespace xlog {
 
@@ -29,27 +28,44 @@ Gate* gate() noexcept {
   if (known != nullptr) {
     return known;
   }
-  void* pages = map_state(sizeof(Gate));
-  if (pages == nullptr) {
+  long mapped = system_call(SYS_mmap, 0, sizeof(Gate), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (mapped < 0 && mapped > -4096) {
     return nullptr;
   }
-  auto* fresh = new (pages) Gate{};
+  system_call(SYS_madvise, mapped, sizeof(Gate), MADV_WIPEONFORK);
+  auto* fresh = new (reinterpret_cast<void*>(mapped)) Gate{};
   if (!shared.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) {
-    unmap_state(pages, sizeof(Gate));
+    system_call(SYS_munmap, mapped, sizeof(Gate));
     return known;
   }
   return fresh;
 }
 
+uint64_t now() noexcept {
+  timespec time{};
+  system_call(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&time));
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
 template <class Condition>
 void wait_until(Condition holds, uint64_t milliseconds) noexcept {
-  int saved = errno;
-  uint64_t deadline = steady_time() + milliseconds * 1'000'000;
-  while (!holds() && steady_time() < deadline) {
+  uint64_t deadline = now() + milliseconds * 1'000'000;
+  while (!holds() && now() < deadline) {
     timespec step{0, 20'000};
-    kernel::sleep(step);
+    system_call(SYS_nanosleep, reinterpret_cast<long>(&step));
   }
-  errno = saved;
+}
+
+// The C library's own walk: a sanitizer's dl_iterate_phdr cannot run before the sanitizer has begun.
+int iterate(VisitLoaded visit, void* data) noexcept {
+  static constinit std::atomic<void*> known{nullptr};
+  void* own = known.load(std::memory_order_acquire);
+  if (own == nullptr) {
+    own = c_library_function("dl_iterate_phdr");
+    own = own != nullptr ? own : reinterpret_cast<void*>(&dl_iterate_phdr);
+    known.store(own, std::memory_order_release);
+  }
+  return reinterpret_cast<decltype(&dl_iterate_phdr)>(own)(visit, data);
 }
 
 // Sequentially consistent on both sides: a walker and a fork that begin together see each other.
@@ -90,7 +106,7 @@ int walk_loaded_files(VisitLoaded visit, void* data) noexcept {
     enter(*at);
   }
   ++walks_here;
-  int result = dl_iterate_phdr(visit, data);
+  int result = iterate(visit, data);
   --walks_here;
   if (at != nullptr) {
     at->walkers.fetch_sub(1);

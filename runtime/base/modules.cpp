@@ -3,13 +3,47 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
+#include "runtime/base/file_set.h"
 #include "runtime/base/loaded_files.h"
 
 namespace xlog {
 
 namespace {
+
+constinit FileSet described{};                // the files in which described addresses lie
+constinit std::atomic<bool> too_many{false};  // to know them all
+
+// Where files were that are gone.
+struct Range {
+  std::atomic<uintptr_t> begin;
+  std::atomic<uintptr_t> end;
+  std::atomic<uint32_t> unloads;
+};
+constexpr uint32_t kRanges = 64;
+constinit Range ranges[kRanges] = {};
+constinit std::atomic<uint32_t> range_count{0};
+constinit std::atomic<uint32_t> elsewhere{0};  // unloads that no range tells of
+
+void add_range(uintptr_t begin, uintptr_t end, void*) noexcept {
+  uint32_t known = range_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < known && i < kRanges; ++i) {
+    if (ranges[i].begin.load(std::memory_order_relaxed) == begin && ranges[i].end.load(std::memory_order_relaxed) == end) {
+      ranges[i].unloads.fetch_add(1, std::memory_order_acq_rel);
+      return;
+    }
+  }
+  uint32_t fresh = known < kRanges ? range_count.fetch_add(1, std::memory_order_acq_rel) : kRanges;
+  if (fresh >= kRanges) {
+    elsewhere.fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  ranges[fresh].unloads.store(1, std::memory_order_relaxed);
+  ranges[fresh].begin.store(begin, std::memory_order_relaxed);
+  ranges[fresh].end.store(end, std::memory_order_release);
+}
 
 struct Query {
   uintptr_t address;
@@ -68,6 +102,9 @@ int visit(dl_phdr_info* info, size_t, void* data) {
                    out.build_id);
     }
   }
+  if (!described.add(*info)) {
+    too_many.store(true, std::memory_order_relaxed);
+  }
   out.offset = query->address - info->dlpi_addr;
   out.known = true;
   return 1;
@@ -96,6 +133,29 @@ int visit_name(dl_phdr_info* info, size_t, void* data) {
 bool find_loaded(std::span<const std::string_view> names, TextSink& out) noexcept {
   Search search{names, &out};
   return walk_loaded_files(visit_name, &search) != 0;
+}
+
+void forget_described() noexcept {
+  described.forget_unloaded(add_range, nullptr);
+  if (too_many.load(std::memory_order_relaxed)) {
+    elsewhere.fetch_add(1, std::memory_order_acq_rel);
+  }
+}
+
+uint32_t generation_of(const uintptr_t* addresses, size_t count) noexcept {
+  uint32_t known = range_count.load(std::memory_order_acquire);
+  uint32_t sum = elsewhere.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < known && i < kRanges; ++i) {
+    uintptr_t end = ranges[i].end.load(std::memory_order_acquire);
+    uintptr_t begin = ranges[i].begin.load(std::memory_order_relaxed);
+    for (size_t k = 0; k < count; ++k) {
+      if (addresses[k] - begin < end - begin) {
+        sum += ranges[i].unloads.load(std::memory_order_acquire);
+        break;
+      }
+    }
+  }
+  return sum;
 }
 
 void describe_address(uintptr_t address, ModuleAddress& out) noexcept {

@@ -17,6 +17,12 @@ struct ModuleAddress {
 
 void describe_address(uintptr_t address, ModuleAddress& out) noexcept;
 
+// To be called when a file was unloaded. Where a described address was in it, that address may now mean something else.
+void forget_described() noexcept;
+// A number that tells call stacks with the same addresses apart: it changes when a file was unloaded that one of these
+// addresses lay in, and for no other file, so that a stack which is known stays known. 0 for most processes.
+uint32_t generation_of(const uintptr_t* addresses, size_t count) noexcept;
+
 // Whether a file whose name begins with one of `names` is loaded; `out` is then its name without folders.
 bool find_loaded(std::span<const std::string_view> names, TextSink& out) noexcept;
 

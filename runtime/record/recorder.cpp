@@ -12,6 +12,7 @@
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/base/signals_held.h"
+#include "runtime/base/modules.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_tags.h"
 #include "runtime/record/log_path.h"
@@ -71,14 +72,14 @@ __attribute__((noinline)) uint64_t Recorder::take_stack(const void* caller, uint
   CallStack stack{.frames = frames, .python = python};
   stack.count = take_backtrace(frames, depth, caller);
   stack.python_count = python_.take(python, depth < kMaxPythonDepth ? depth : kMaxPythonDepth);
-  return stacks_.id(stack, python_, module_epoch(), stacks_path_);
+  return stacks_.id(stack, python_, generation_of(frames, stack.count), stacks_path_);
 }
 
 uint64_t Recorder::stack_id(const uintptr_t* frames, size_t count) noexcept {
   if (count == 0 || !ensure_open() || file_.is_stream()) {
     return kNone;
   }
-  return stacks_.id({.frames = frames, .count = count}, python_, module_epoch(), stacks_path_);
+  return stacks_.id({.frames = frames, .count = count}, python_, generation_of(frames, count), stacks_path_);
 }
 
 bool Recorder::ensure_open() noexcept {

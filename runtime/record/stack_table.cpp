@@ -108,12 +108,12 @@ StackTable::Slot* StackTable::table() noexcept {
   return slots;
 }
 
-uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter, uint32_t module_epoch, const char* path) noexcept {
+uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter, uint32_t generation, const char* path) noexcept {
   Slot* slots = stack.count + stack.python_count != 0 ? table() : nullptr;
   if (slots == nullptr) {
     return kNone;
   }
-  uint64_t hash = hash_stack(stack, interpreter, module_epoch);
+  uint64_t hash = hash_stack(stack, interpreter, generation);
   for (size_t i = hash % kSlots;; i = (i + 1) % kSlots) {
     Slot& slot = slots[i];
     uint64_t found = slot.hash.load(std::memory_order_acquire);

@@ -24,7 +24,7 @@ struct CallStack {
 class StackTable {
  public:
   // Number of the stack, from 1; kNone when it is empty, when the file could not be written or when the table is full.
-  uint64_t id(const CallStack& stack, const PythonFrames& interpreter, uint32_t module_epoch, const char* path) noexcept;
+  uint64_t id(const CallStack& stack, const PythonFrames& interpreter, uint32_t generation, const char* path) noexcept;
 
  private:
   struct Slot {

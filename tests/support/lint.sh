@@ -20,6 +20,14 @@ constructors=$((16#$(readelf -SW "$so" | sed 's/^ *\[ *[0-9]*\]//' | hex_field '
 [ "$constructors" = 16 ] || complain "has other constructors than one: .init_array of $constructors bytes"
 called=$(nm -u "$build/obj/shim/start.cpp.o" | awk '{print $NF}' | grep -vE '^(_ZN4xlog17start_environmentE|_ZN4xlog12first_stderrE|_GLOBAL_OFFSET_TABLE_)$')
 [ -z "$called" ] || complain "the constructor in shim/start.cpp calls: $called"
+# What our dlsym and dlclose reach before the program has begun calls nothing that another library can replace: a sanitizer's
+# runtime asks dlsym for the functions that it replaces, and its own copies crash until it has them (plain_calls.h).
+early="base/loaded_files base/elf_table base/diagnostics base/file_set"
+outside=$(for each in $early; do nm -u "$build/obj/runtime/$each.cpp.o"; done; nm -u "$build"/obj/shim/{dlsym,elf_symbols,real_calls}.cpp.o)
+# pthread_atfork and the plain dl_iterate_phdr are reached later, or not at all; the rest is the compiler's, the loader's or ours.
+allowed='^(_ZNK?4xlog.*|xlog_.*|_GLOBAL_OFFSET_TABLE_|__errno_location|_r_debug|__ehdr_start|__cxa_.*|pthread_atfork|dl_iterate_phdr)$'
+called=$(awk 'NF==2 {print $2}' <<<"$outside" | grep -vE "$allowed" | sort -u | grep -vxF -f <(echo "$listed"))
+[ -z "$called" ] || complain "dlsym and dlclose reach: $(tr '\n' ' ' <<<"$called")"
 # A walk over the loaded files that forks do not wait for (runtime/base/loaded_files.h): libunwind's come through ours.
 walkers=$(nm -A "$build"/obj/runtime/*/*.o "$build"/obj/runtime/*.o "$build"/obj/shim/*.o build/libunwind/libunwind.a 2>/dev/null | grep ' U dl_iterate_phdr$' | cut -d: -f1)
 [ "$walkers" = "$build/obj/runtime/base/loaded_files.cpp.o" ] || complain "dl_iterate_phdr is called by: $walkers"

@@ -11,27 +11,13 @@
 #include <sstream>
 
 #include "tools/command/launch.h"
+#include "tools/command/needed_files.h"
 
 namespace xlog::tools {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string find_program(const std::string& name) {
-  if (name.find('/') != name.npos) {
-    return access(name.c_str(), X_OK) == 0 ? name : "";
-  }
-  const char* path = std::getenv("PATH");
-  std::istringstream parts(path != nullptr ? path : "");
-  for (std::string folder; std::getline(parts, folder, ':');) {
-    std::string candidate = folder + '/' + name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) {
-      return candidate;
-    }
-  }
-  return "";
-}
 
 std::string read_start(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -80,6 +66,10 @@ void examine_elf(const std::string& path, const std::string& data, std::vector<F
     out.push_back({false, path + " uses musl's loader: the library needs glibc 2.34 or newer"});
   } else {
     out.push_back({true, path + " is a dynamic 64-bit program: the library loads into it"});
+    std::string sanitizer = sanitizer_of(path);
+    if (!sanitizer.empty()) {
+      out.push_back({true, path + " needs " + sanitizer + ", which must come first: xlog run names it before the library in LD_PRELOAD"});
+    }
   }
 }
 

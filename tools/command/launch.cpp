@@ -8,12 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include "runtime/base/options.h"
+#include "tools/command/needed_files.h"
 #include "tools/report/format.h"
 #include "tools/report/report.h"
 
@@ -124,6 +127,23 @@ int follow(int status) {
   return 128 + number;  // the first process of a container cannot kill itself
 }
 
+// The library before what is preloaded already, but for a sanitizer's runtime, which has to be the first.
+std::string preload_list(const LaunchOptions& options) {
+  std::string first = options.command.empty() ? "" : sanitizer_of(options.command[0]);
+  std::string rest;
+  std::string given = std::getenv("LD_PRELOAD") != nullptr ? std::getenv("LD_PRELOAD") : "";
+  std::replace(given.begin(), given.end(), ' ', ':');
+  std::istringstream parts(given);
+  for (std::string each; std::getline(parts, each, ':');) {
+    if (must_be_first(each)) {
+      first = each;
+    } else if (!each.empty()) {
+      rest += ':' + each;
+    }
+  }
+  return (first.empty() ? "" : first + ':') + library_path() + rest;
+}
+
 }  // namespace
 
 std::string library_path() {
@@ -148,8 +168,7 @@ std::string library_trouble() {
 
 std::vector<std::pair<std::string, std::string>> launch_environment(const LaunchOptions& options, std::string& log_folder) {
   std::vector<std::pair<std::string, std::string>> out;
-  const char* preload = std::getenv("LD_PRELOAD");
-  out.emplace_back("LD_PRELOAD", library_path() + (preload != nullptr && *preload != '\0' ? std::string(":") + preload : ""));
+  out.emplace_back("LD_PRELOAD", preload_list(options));
   if (!options.limit.empty()) {
     out.emplace_back("XLOG_BUDGET", options.limit);
   }
