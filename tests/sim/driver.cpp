@@ -11,50 +11,6 @@ namespace sim {
 
 namespace {
 
-// XLOG_SIM_FAIL=function:n:code[,...]: the nth call of the function fails with the code; `n+` from the nth on.
-struct Fault {
-  std::string function;
-  unsigned long n;
-  bool onward;
-  int code;
-  unsigned long seen = 0;
-};
-
-std::vector<Fault> parse_faults(const char* text) {
-  std::vector<Fault> list;
-  for (const char* at = text; at != nullptr && *at != '\0';) {
-    const char* colon = std::strchr(at, ':');
-    if (colon == nullptr) {
-      break;
-    }
-    char* end = nullptr;
-    Fault fault{std::string(at, colon), std::strtoul(colon + 1, &end, 10), false, 0};
-    fault.onward = *end == '+';
-    end = std::strchr(end, ':');
-    fault.code = end != nullptr ? static_cast<int>(std::strtol(end + 1, &end, 10)) : 999;
-    list.push_back(fault);
-    at = end != nullptr && *end == ',' ? end + 1 : nullptr;
-  }
-  return list;
-}
-
-std::vector<Fault>& faults() {
-  static auto* all = new std::vector<Fault>(parse_faults(std::getenv("XLOG_SIM_FAIL")));
-  return *all;
-}
-
-CUresult injected(const char* name) {
-  for (Fault& fault : faults()) {
-    if (fault.function == name) {
-      ++fault.seen;
-      if (fault.seen == fault.n || (fault.onward && fault.seen > fault.n)) {
-        return static_cast<CUresult>(fault.code);
-      }
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
 // Of the calls that make and end memory: the library makes others of its own.
 void note_call(const char* name) {
   if (std::strncmp(name, "cuMemAlloc", 10) == 0 || std::strncmp(name, "cuMemFree", 9) == 0) {
@@ -93,6 +49,10 @@ Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstre
     : guard_(announced(name)), per_thread_(per_thread) {
   Driver& driver = Driver::get();
   note_call(name);
+  result_ = injected_fault(name);
+  if (failed()) {
+    return;
+  }
   if (needs != Needs::nothing) {
     if (!driver.initialised || driver.pid != getpid()) {
       result_ = CUDA_ERROR_NOT_INITIALIZED;  // a fork child too
@@ -103,8 +63,7 @@ Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstre
       return;
     }
   }
-  result_ = injected(name);
-  if (!failed() && beside == Beside::unsafe) {
+  if (beside == Beside::unsafe) {
     result_ = unsafe_call();
   }
   if (failed() || needs == Needs::nothing) {
@@ -188,27 +147,26 @@ SIM_EXPORT void xlog_sim_seed(unsigned seed) {
 // For tests: called before each driver call, outside the driver's lock; nullptr ends it.
 SIM_EXPORT void xlog_sim_before_calls(void (*call)(const char* name)) { before_call = call; }
 
-// For tests: faults from now on, as in XLOG_SIM_FAIL.
-SIM_EXPORT void xlog_sim_set_faults(const char* text) {
-  std::lock_guard guard(Driver::get().lock);
-  faults() = parse_faults(text);
-}
-
 SIM_EXPORT CUresult cuDriverGetVersion(int* version) {
   Call call("cuDriverGetVersion", Call::Needs::nothing);
-  if (version == nullptr) {
-    return CUDA_ERROR_INVALID_VALUE;
+  if (call.failed() || version == nullptr) {
+    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   *version = 13000;
-  return call.result();
-}
-
-SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) {
-  *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
   return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) { return cuGetErrorName(error, text); }
+namespace {
+CUresult error_text(const char* name, CUresult error, const char** text) {
+  Call call(name, Call::Needs::nothing);
+  if (!call.failed()) {
+    *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  }
+  return call.result();
+}
+}  // namespace
+SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) { return error_text("cuGetErrorName", error, text); }
+SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) { return error_text("cuGetErrorString", error, text); }
 
 SIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   Call call("cuThreadExchangeStreamCaptureMode", Call::Needs::init);

@@ -221,6 +221,9 @@ struct Driver {
   static Driver& get();
 };
 
+// What XLOG_SIM_FAIL wants of this call, else CUDA_SUCCESS. Every call of the driver asks once, before it has any effect.
+CUresult injected_fault(const char* name);
+
 // Held for the length of an API call.
 class Call {
  public:

@@ -22,7 +22,7 @@ std::map<unsigned, uint64_t>& given_out() {
 CUresult allocate(const char* name, unsigned* out, uint64_t bytes) {
   FirstCall call(name);
   if (call.refusal() != CUDA_SUCCESS || out == nullptr || bytes == 0) {
-    if (out != nullptr) {
+    if (out != nullptr && !call.failed()) {
       *out = 0;
     }
     return call.refusal() != CUDA_SUCCESS ? call.refusal() : CUDA_ERROR_INVALID_VALUE;
@@ -75,11 +75,14 @@ SIM_EXPORT CUresult cuMemGetInfo(unsigned* free, unsigned* total) {
   return call.refusal();
 }
 
-SIM_EXPORT CUresult cuDeviceTotalMem(unsigned* bytes, CUdevice device) {
-  size_t whole = 0;
-  CUresult result = cuDeviceTotalMem_v2(&whole, device);
-  *bytes = static_cast<unsigned>(std::min<uint64_t>(whole, UINT32_MAX));
-  return result;
+SIM_EXPORT CUresult cuDeviceTotalMem(unsigned* bytes, CUdevice ordinal) {
+  Call call("cuDeviceTotalMem", Call::Needs::init);
+  const auto& devices = Driver::get().devices;
+  if (call.failed() || bytes == nullptr || ordinal < 0 || static_cast<size_t>(ordinal) >= devices.size()) {
+    return call.failed() ? call.result() : bytes == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+  }
+  *bytes = static_cast<unsigned>(std::min<uint64_t>(devices[static_cast<size_t>(ordinal)]->total, UINT32_MAX));
+  return CUDA_SUCCESS;
 }
 
 // Arrays and pinned memory as the newer calls make them, without what those ask of the context.
@@ -114,4 +117,7 @@ SIM_EXPORT CUresult cuMemAllocHost(void** out, unsigned bytes) {
 }
 
 // A function that makes memory, newer than the library.
-SIM_EXPORT CUresult cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*) { return CUDA_ERROR_NOT_SUPPORTED; }
+SIM_EXPORT CUresult cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*) {
+  Call call("cuMulticastCreate", Call::Needs::nothing);
+  return call.failed() ? call.result() : CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -182,12 +182,17 @@ SIM_EXPORT CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode* nodes, size_t* 
 
 SIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   Call call("cuGraphNodeGetType", Call::Needs::init);
-  *type = reinterpret_cast<GraphNode*>(node)->type;
+  if (!call.failed()) {
+    *type = reinterpret_cast<GraphNode*>(node)->type;
+  }
   return call.result();
 }
 
 SIM_EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
   Call call("cuGraphMemAllocNodeGetParams", Call::Needs::init);
+  if (call.failed()) {
+    return call.result();
+  }
   auto* made = reinterpret_cast<GraphNode*>(node);
   *out = {};
   out->poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, made->device};
@@ -198,7 +203,9 @@ SIM_EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLO
 
 SIM_EXPORT CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* out) {
   Call call("cuGraphMemFreeNodeGetParams", Call::Needs::init);
-  *out = reinterpret_cast<GraphNode*>(node)->ptr;
+  if (!call.failed()) {
+    *out = reinterpret_cast<GraphNode*>(node)->ptr;
+  }
   return call.result();
 }
 

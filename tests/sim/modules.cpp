@@ -114,8 +114,8 @@ SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   Call call("cuModuleLoadData", Call::Needs::context);
   if (!call.failed()) {
     wait_until([&call] { return is_idle(*call.context()); }, Driver::get().lock);
+    *out = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   }
-  *out = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return call.result();
 }
 
@@ -132,7 +132,9 @@ SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule, const char* n
 
 SIM_EXPORT CUresult cuFuncGetName(const char** name, CUfunction function) {
   Call call("cuFuncGetName", Call::Needs::init);
-  *name = reinterpret_cast<Kernel*>(function)->name;
+  if (!call.failed()) {
+    *name = reinterpret_cast<Kernel*>(function)->name;
+  }
   return call.result();
 }
 

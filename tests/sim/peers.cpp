@@ -8,7 +8,9 @@ using namespace sim;
 
 SIM_EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice a, CUdevice b) {
   Call call("cuDeviceCanAccessPeer", Call::Needs::init);
-  *can = a != b ? 1 : 0;
+  if (!call.failed()) {
+    *can = a != b ? 1 : 0;
+  }
   return call.result();
 }
 

@@ -60,7 +60,9 @@ using namespace sim;
 
 SIM_EXPORT CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   Call call("cuMemGetAllocationGranularity", Call::Needs::init);
-  *out = kGranule;
+  if (!call.failed()) {
+    *out = kGranule;
+  }
   return call.result();
 }
 

@@ -24,7 +24,11 @@ const Proc kProcs[] = {
 constexpr int kDriverVersion = 13000;
 
 // A version above the driver's is an error; an unknown name, or a version below the function's first, is a NULL.
-CUresult resolve(const char* symbol, void** pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+CUresult resolve(const char* name, const char* symbol, void** pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+  sim::Call call(name, sim::Call::Needs::nothing);
+  if (call.failed()) {
+    return call.result();
+  }
   if (pfn == nullptr || symbol == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -60,10 +64,10 @@ CUresult resolve(const char* symbol, void** pfn, int version, cuuint64_t flags, 
 }  // namespace
 
 SIM_EXPORT CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
-  return resolve(symbol, pfn, version, flags, nullptr);
+  return resolve("cuGetProcAddress", symbol, pfn, version, flags, nullptr);
 }
 
 SIM_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
                                         CUdriverProcAddressQueryResult* status) {
-  return resolve(symbol, pfn, version, flags, status);
+  return resolve("cuGetProcAddress_v2", symbol, pfn, version, flags, status);
 }

@@ -308,8 +308,10 @@ SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, in
 }
 SIM_EXPORT CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   Call call("cuCtxGetStreamPriorityRange", Call::Needs::context);
-  *least = 0;
-  *greatest = -5;
+  if (!call.failed()) {
+    *least = 0;
+    *greatest = -5;
+  }
   return call.result();
 }
 SIM_EXPORT CUresult cuStreamDestroy(CUstream s) { return destroy_stream("cuStreamDestroy", s); }
