@@ -39,13 +39,14 @@ bool add_blocks(const Side& side, std::vector<uint64_t>& starts) {
 
 CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wait, std::function<void()> work, bool per_thread = false) {
   Call call(name, Call::Needs::context, per_thread);
+  Stream* stream = call.failed() ? nullptr : call.stream(handle);
+  bool building = stream != nullptr && stream->capture != nullptr;
   std::vector<uint64_t> starts;
   for (const Side& side : sides) {
-    if (!call.failed() && !add_blocks(side, starts)) {
+    if (!call.failed() && !in_graph_memory(side.at, side.bytes, building) && !add_blocks(side, starts)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
   }
-  Stream* stream = call.failed() ? nullptr : call.stream(handle);
   if (stream == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
@@ -56,21 +57,23 @@ CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wa
       return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
   }
-  if (stream->capture != nullptr) {
-    stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEMCPY}));
-    return CUDA_SUCCESS;
-  }
   std::vector<Use> uses;
   for (uint64_t at : starts) {
     uses.push_back(use_of(at, stream));
   }
-  enqueue(*stream, [uses, work = std::move(work)] {
+  std::function<bool()> checked = [uses, work = std::move(work)] {
     for (const Use& use : uses) {
       use.check();
     }
     work();
     return true;
-  });
+  };
+  if (building) {
+    stream->capture->graph->nodes.push_back(
+        std::make_unique<GraphNode>(GraphNode{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = std::move(checked)}));
+    return CUDA_SUCCESS;
+  }
+  enqueue(*stream, std::move(checked));
   if (wait) {
     wait_until([stream] { return is_idle(*stream); }, Driver::get().lock);
     release_idle_pools();

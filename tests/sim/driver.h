@@ -163,6 +163,7 @@ struct Pool {
     bool done;
   };
   uint64_t frees = 0;
+  size_t blocks = 0;               // whose free is not done
   std::vector<Returned> returned;  // freed in a stream: its own may have it at once
   uint64_t used = 0;
   uint64_t used_high = 0;
@@ -204,6 +205,7 @@ struct Driver {
   std::map<void*, std::unique_ptr<Graph>> graphs;
   std::map<void*, GraphExec> graph_execs;
   std::map<uint64_t, GraphNode> graph_memory;     // live, made by a launch
+  std::map<uint64_t, size_t> graph_addresses;     // of all nodes
   std::set<std::pair<Context*, Context*>> peers;  // reader, owner
   std::map<CUmemGenericAllocationHandle, Handle> handles;
   std::vector<CUmemGenericAllocationHandle> spare_handles;  // given out again, as a heap does
@@ -294,6 +296,8 @@ void release_plain(const Block& block);
 void end_context(Context& context);
 constexpr size_t kMostGraphBytes = size_t{1} << 49;
 uint64_t graph_address(size_t bytes);
+// Whether the bytes lie in memory of a graph: of a node, for what only builds a graph; made by a launch, for what runs.
+bool in_graph_memory(uint64_t at, size_t bytes, bool building);
 void end_host_memory(Context& context);
 bool free_graph_memory(uint64_t ptr);
 CUresult free_block(uint64_t ptr);

@@ -1,5 +1,9 @@
 // Graphs that allocate: memory is reserved when they are uploaded or launched, in steps of 32 MiB, shared between those
 // that do not run together, and given back by a trim.
+#include <sys/mman.h>
+
+#include <cstdlib>
+
 #include "tests/sim/driver.h"
 
 namespace sim {
@@ -83,6 +87,9 @@ CUresult run(const char* name, CUgraphExec handle, bool launches, CUstream strea
   return result;
 }
 
+// Behind what programs reserve themselves.
+uint64_t graphs_begin() { return reservations_begin() + 2 * kReservations; }
+
 CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle) {
   Call call(name, Call::Needs::context);
   Graph* graph = call.failed() ? nullptr : find_graph(handle);
@@ -108,10 +115,24 @@ CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle) {
 }  // namespace
 
 uint64_t graph_address(size_t bytes) {
-  static uint64_t next = 0x6000'0000'0000ULL;
+  static uint64_t next = graphs_begin();
   uint64_t ptr = next;
-  next += (bytes + kGranule - 1) / kGranule * kGranule;
+  size_t taken = (bytes + kGranule - 1) / kGranule * kGranule;
+  next += taken;
+  mmap(reinterpret_cast<void*>(ptr), taken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+       0);
+  Driver::get().graph_addresses[ptr] = bytes;
   return ptr;
+}
+
+bool in_graph_memory(uint64_t at, size_t bytes, bool building) {
+  Driver& driver = Driver::get();
+  auto it = driver.graph_addresses.upper_bound(at);
+  if (it == driver.graph_addresses.begin()) {
+    return false;
+  }
+  auto [ptr, size] = *std::prev(it);
+  return at - ptr < size && bytes <= size - (at - ptr) && (building || driver.graph_memory.count(ptr) != 0);
 }
 
 bool free_graph_memory(uint64_t ptr) { return Driver::get().graph_memory.erase(ptr) != 0; }
