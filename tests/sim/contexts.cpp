@@ -69,6 +69,9 @@ void end_context(Context& context) {
   }
   end_host_memory(context);
   driver.contexts.erase(&context);
+  if (std::none_of(driver.contexts.begin(), driver.contexts.end(), [&](Context* each) { return each->device == context.device; })) {
+    release_empty_chunks(*context.device);
+  }
   context.streams.clear();
   context.per_thread.clear();
   context.legacy.reset();

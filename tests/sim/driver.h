@@ -293,6 +293,7 @@ constexpr uint64_t kReservations = uint64_t{1} << 38;  // bytes of them
 Block* find_block(uint64_t address);                   // live block that holds the address
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);
+void release_empty_chunks(Device& device);  // with the last context of the device
 void end_context(Context& context);
 constexpr size_t kMostGraphBytes = size_t{1} << 49;
 uint64_t graph_address(size_t bytes);

@@ -44,15 +44,17 @@ std::vector<Fault>& faults() {
 }
 
 unsigned long calls = 0;
+std::string failed;  // names
 
-// XLOG_SIM_COUNT=FILE: the number of calls, as text, when the process that loaded the driver exits. What it forks writes nothing.
+// XLOG_SIM_COUNT=FILE: the number of calls, and the names of those that were made to fail, when the process that loaded the driver
+// exits. What it forks writes nothing.
 struct CountAtExit {
   pid_t loader = getpid();
   const char* path = std::getenv("XLOG_SIM_COUNT");
   ~CountAtExit() {
     std::FILE* file = path != nullptr && loader == getpid() ? std::fopen(path, "we") : nullptr;
     if (file != nullptr) {
-      std::fprintf(file, "%lu\n", calls);
+      std::fprintf(file, "%lu%s\n", calls, failed.c_str());
       std::fclose(file);
     }
   }
@@ -66,6 +68,7 @@ CUresult injected_fault(const char* name) {
     if (fault.function == "*" || fault.function == name) {
       ++fault.seen;
       if (fault.seen == fault.n || (fault.onward && fault.seen > fault.n)) {
+        failed += failed.size() < 4000 ? std::string(" ") + name : "";
         return static_cast<CUresult>(fault.code);
       }
     }

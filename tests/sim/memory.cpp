@@ -142,6 +142,19 @@ CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out) {
   return CUDA_SUCCESS;
 }
 
+void release_empty_chunks(Device& device) {
+  for (auto chunk = device.chunk_bases.begin(); chunk != device.chunk_bases.end();) {
+    if (chunk->second != 0) {
+      ++chunk;
+      continue;
+    }
+    device.chunks.take_range(chunk->first, kGranule);
+    device.space.give_back(chunk->first, kGranule);
+    device.used -= kGranule;
+    chunk = device.chunk_bases.erase(chunk);
+  }
+}
+
 void release_plain(const Block& block) {
   Device& device = *block.context->device;
   if (block.sort == Block::Sort::managed) {

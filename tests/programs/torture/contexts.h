@@ -41,12 +41,12 @@ inline void created(Worker& worker) {
   if (worker.sometimes()) {
     CUcontext popped = nullptr;
     GOOD(cuCtxPopCurrent_v2(&popped));
-    bad += popped != own;
+    HOLDS(popped == own);
   }
   GOOD(cuCtxDestroy_v2(own));
   CUcontext current = own;
   GOOD(cuCtxGetCurrent(&current));
-  bad += current != nullptr;
+  HOLDS(current == nullptr);
 }
 
 // The primary context, reset with everything in it.

@@ -65,7 +65,7 @@ inline void plain(Worker& worker) {
     size_t free = 0;
     size_t total = 0;
     GOOD(cuMemGetInfo_v2(&free, &total));
-    bad += free > total;
+    HOLDS(free <= total && total != 0);
   }
   for (const Block& each : blocks) {
     verify(worker, each);

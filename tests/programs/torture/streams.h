@@ -8,7 +8,7 @@ namespace torture {
 // A stream of one's own, or one of the two that every thread has.
 class AnyStream {
  public:
-  explicit AnyStream(Worker& worker) : worker_(worker) {
+  explicit AnyStream(Worker& of) : worker(of) {
     switch (worker.pick(4)) {
       case 0:
         break;
@@ -21,9 +21,9 @@ class AnyStream {
   }
   // Nothing is left in it: a driver does not come back from the end of a thread whose own stream holds a free behind work.
   ~AnyStream() {
-    worker_.good(cuStreamSynchronize(stream_), "cuStreamSynchronize", __LINE__);
+    GOOD(cuStreamSynchronize(stream_));
     if (made_) {
-      worker_.good(cuStreamDestroy_v2(stream_), "cuStreamDestroy", __LINE__);
+      GOOD(cuStreamDestroy_v2(stream_));
     }
   }
   AnyStream(const AnyStream&) = delete;
@@ -31,7 +31,7 @@ class AnyStream {
   [[nodiscard]] CUstream get() const { return stream_; }
 
  private:
-  Worker& worker_;
+  Worker& worker;
   CUstream stream_ = nullptr;
   bool made_ = false;
 };
@@ -59,9 +59,9 @@ inline void use_in_order(Worker& worker, CUmemoryPool from) {
   AnyStream second(worker);
   for (size_t i = 0, n = 1 + worker.pick(4); i < n; ++i) {
     Block block{0, worker.size(), worker.value()};
-    CUresult made = from != nullptr ? cuMemAllocFromPoolAsync(&block.ptr, block.bytes, from, first.get())
-                                    : cuMemAllocAsync(&block.ptr, block.bytes, first.get());
-    if (!GOOD(made)) {
+    bool made = from != nullptr ? GOOD(cuMemAllocFromPoolAsync(&block.ptr, block.bytes, from, first.get()))
+                                : GOOD(cuMemAllocAsync(&block.ptr, block.bytes, first.get()));
+    if (!made) {
       return;
     }
     GOOD(cuMemsetD8Async(block.ptr, block.value, block.bytes, first.get()));
@@ -131,7 +131,7 @@ inline CUgraph capture(Worker& worker, CUstream stream, const Block& target, CUs
   GOOD(cuMemFreeAsync(own, stream));
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   GOOD(cuStreamIsCapturing(stream, &status));
-  bad += status != CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  HOLDS(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
   GOOD(cuStreamEndCapture(stream, &graph));
   return graph;
 }
@@ -186,10 +186,9 @@ inline void events(Worker& worker) {
   order(worker, nullptr, stream.get());
   GOOD(cuMemsetD8Async(block.ptr, block.value, block.bytes, stream.get()));
   GOOD(cuEventRecord(event, stream.get()));
-  CUresult now = cuEventQuery(event);
-  GOOD(now == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : now);
-  now = stream.get() != nullptr ? cuStreamQuery(stream.get()) : CUDA_SUCCESS;
-  GOOD(now == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : now);
+  auto either = [](CUresult now) { return now == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : now; };
+  GOOD(either(cuEventQuery(event)));
+  GOOD(either(cuStreamQuery(stream.get())));
   GOOD(cuEventSynchronize(event));
   GOOD(cuEventQuery(event));
   verify(worker, block);
