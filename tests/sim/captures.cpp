@@ -93,7 +93,7 @@ CUresult end(const char* name, CUstream handle, CUgraph* graph, bool per_thread)
   if (capture->invalidated) {
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
-  auto* made = new char;
+  auto* made = make(Kind::graph, char{});
   Driver::get().graphs[made] = std::move(capture->graph);
   *graph = reinterpret_cast<CUgraph>(made);
   return CUDA_SUCCESS;

@@ -14,7 +14,8 @@ Device* device_at(CUdevice ordinal) {
 
 Context* make_context(Device& device, bool primary) {
   Driver& driver = Driver::get();
-  auto* context = new Context{&device, primary, nullptr, {}, {}};
+  auto* context = make(Kind::context, Context{&device, primary, nullptr, {}, {}});
+  context->life = driver.next_serial++;
   context->legacy = std::make_unique<Stream>(Stream{context, true, driver.next_stream_id++, {}, {}});
   driver.contexts.insert(context);
   return context;
@@ -46,7 +47,7 @@ void end_context(Context& context) {
   for (Stream* stream : context.streams) {
     drain(*stream);
     driver.streams.erase(stream);
-    delete stream;
+    end(Kind::stream, stream);
   }
   std::vector<Block> own;
   for (auto& [ptr, block] : driver.blocks) {
@@ -64,10 +65,11 @@ void end_context(Context& context) {
     bool its = event->context == &context;
     it = its ? driver.events.erase(it) : std::next(it);
     if (its) {
-      delete event;
+      end(Kind::event, event);
     }
   }
   end_host_memory(context);
+  std::erase_if(driver.peers, [&](const auto& each) { return each.first == &context || each.second == &context; });
   driver.contexts.erase(&context);
   if (std::none_of(driver.contexts.begin(), driver.contexts.end(), [&](Context* each) { return each->device == context.device; })) {
     release_empty_chunks(*context.device);
@@ -131,13 +133,16 @@ CUresult reset_primary(const char* name, CUdevice ordinal) {
 CUresult destroy_context(const char* name, CUcontext handle) {
   Call call(name, Call::Needs::init);
   auto* context = reinterpret_cast<Context*>(handle);
-  if (call.failed() || Driver::get().contexts.count(context) == 0 || context->primary) {
+  if (call.failed() || !is_known(context) || context->primary) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
-  end_context(*context);
   auto& stack = current_stack();
-  if (!stack.empty() && stack.back() == context) {
+  if (!stack.empty() && stack.back().context == context && stack.back().is_alive()) {
     stack.pop_back();
+  }
+  end_context(*context);
+  if (is_hostile()) {
+    end(Kind::context, context);  // otherwise its handle never comes back
   }
   return CUDA_SUCCESS;
 }
@@ -175,7 +180,7 @@ CUresult create_context(const char* name, CUcontext* out, CUdevice ordinal, bool
   }
   Context* context = make_context(*device, false);
   context->first = first;
-  current_stack().push_back(context);
+  current_stack().push_back({context, context->life});
   *out = reinterpret_cast<CUcontext>(context);
   return CUDA_SUCCESS;
 }
@@ -188,10 +193,10 @@ SIM_EXPORT CUresult cuCtxCreate_v2(CUcontext* out, unsigned, CUdevice ordinal) {
 SIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   Call call("cuCtxPushCurrent_v2", Call::Needs::init);
   auto* context = reinterpret_cast<Context*>(handle);
-  if (call.failed() || Driver::get().contexts.count(context) == 0) {
+  if (call.failed() || !is_known(context)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
-  current_stack().push_back(context);
+  current_stack().push_back({context, context->life});
   return CUDA_SUCCESS;
 }
 
@@ -202,7 +207,7 @@ SIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* out) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
   if (out != nullptr) {
-    *out = reinterpret_cast<CUcontext>(stack.back());
+    *out = reinterpret_cast<CUcontext>(stack.back().context);
   }
   stack.pop_back();
   return CUDA_SUCCESS;
@@ -211,7 +216,7 @@ SIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* out) {
 SIM_EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
   Call call("cuCtxSetCurrent", Call::Needs::init);
   auto* context = reinterpret_cast<Context*>(handle);
-  if (call.failed() || (context != nullptr && Driver::get().contexts.count(context) == 0)) {
+  if (call.failed() || (context != nullptr && !is_known(context))) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
   auto& stack = current_stack();
@@ -219,7 +224,7 @@ SIM_EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
     stack.pop_back();
   }
   if (context != nullptr) {
-    stack.push_back(context);
+    stack.push_back({context, context->life});
   }
   return CUDA_SUCCESS;
 }
@@ -227,7 +232,7 @@ SIM_EXPORT CUresult cuCtxSetCurrent(CUcontext handle) {
 SIM_EXPORT CUresult cuCtxGetCurrent(CUcontext* out) {
   Call call("cuCtxGetCurrent", Call::Needs::init);
   if (!call.failed()) {
-    *out = current_stack().empty() ? nullptr : reinterpret_cast<CUcontext>(current_stack().back());
+    *out = current_stack().empty() ? nullptr : reinterpret_cast<CUcontext>(current_stack().back().context);
   }
   return call.result();
 }

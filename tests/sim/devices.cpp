@@ -204,7 +204,7 @@ SIM_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
 SIM_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
   Call call("cuDeviceSetMemPool", Call::Needs::init);
   auto* chosen = reinterpret_cast<Pool*>(pool);
-  if (call.failed() || device_at(device) == nullptr || Driver::get().pools.count(chosen) == 0) {
+  if (call.failed() || device_at(device) == nullptr || !is_known(chosen)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   device_at(device)->pool = chosen;

@@ -25,8 +25,27 @@ Driver& Driver::get() {
   return *driver;
 }
 
-std::vector<Context*>& current_stack() {
-  static thread_local auto* stack = new std::vector<Context*>;  // outlives the program's static destructors
+bool is_known(const Context* context) {
+  must_not_have_ended(Kind::context, context);
+  return Driver::get().contexts.count(const_cast<Context*>(context)) != 0;
+}
+bool is_known(const Stream* stream) {
+  must_not_have_ended(Kind::stream, stream);
+  return Driver::get().streams.count(const_cast<Stream*>(stream)) != 0;
+}
+bool is_known(const Event* event) {
+  must_not_have_ended(Kind::event, event);
+  return Driver::get().events.count(const_cast<Event*>(event)) != 0;
+}
+bool is_known(const Pool* pool) {
+  must_not_have_ended(Kind::pool, pool);
+  return Driver::get().pools.count(const_cast<Pool*>(pool)) != 0;
+}
+
+bool Current::is_alive() const { return Driver::get().contexts.count(context) != 0 && context->life == life; }
+
+std::vector<Current>& current_stack() {
+  static thread_local auto* stack = new std::vector<Current>;  // outlives the program's static destructors
   return *stack;
 }
 
@@ -41,12 +60,14 @@ std::mutex& announced(const char* name) {
     before_call(name);
     inside = false;
   }
+  lose_turn();
   return Driver::get().lock;
 }
 }  // namespace
 
 Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstream handle)
-    : guard_(announced(name)), per_thread_(per_thread) {
+    : name_(name), guard_(announced(name)), per_thread_(per_thread) {
+  begin_hostile_call(name);
   Driver& driver = Driver::get();
   note_call(name);
   result_ = injected_fault(name);
@@ -71,13 +92,13 @@ Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstre
   }
   make_progress();
   auto* named = reinterpret_cast<Stream*>(handle);
-  if (needs == Needs::stream && driver.streams.count(named) != 0) {
+  if (needs == Needs::stream && named != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD && is_known(named)) {
     context_ = named->context;
   } else if (needs == Needs::context || needs == Needs::stream) {
-    context_ = current_stack().empty() ? nullptr : current_stack().back();
+    context_ = current_stack().empty() ? nullptr : current_stack().back().context;
     if (context_ == nullptr) {
       result_ = CUDA_ERROR_INVALID_CONTEXT;
-    } else if (driver.contexts.count(context_) == 0) {
+    } else if (!current_stack().back().is_alive()) {
       result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
       context_ = nullptr;
     } else if (context_->fault != CUDA_SUCCESS && std::strncmp(name, "cuCtx", 5) != 0) {
@@ -102,10 +123,33 @@ Stream* Call::stream(CUstream handle) const {
     if (!mine) {
       mine = std::make_unique<Stream>(Stream{context_, true, driver.next_stream_id++, {}, {}});
     }
+    is_on(*mine);
     return mine.get();
   }
   auto* stream = reinterpret_cast<Stream*>(handle);
-  return driver.streams.count(stream) != 0 ? stream : nullptr;
+  if (!is_known(stream)) {
+    return nullptr;
+  }
+  is_on(*stream);
+  return stream;
+}
+
+// The mark is kept behind the lock for as long as the thread then loses its turn.
+Call::~Call() {
+  if (is_hostile()) {
+    guard_.unlock();
+    lose_turn();
+    for (uint64_t each : on_) {
+      leave_stream(each);
+    }
+  }
+}
+
+void Call::is_on(const Stream& stream) const {
+  if (is_hostile()) {
+    enter_stream(stream.id, name_);
+    on_.push_back(stream.id);
+  }
 }
 
 }  // namespace sim

@@ -8,6 +8,7 @@
 #endif
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -73,6 +74,7 @@ struct Context {
   std::map<unsigned, std::unique_ptr<Stream>> per_thread;
   std::set<Stream*> streams;
   CUresult fault = CUDA_SUCCESS;  // what every call gets since a kernel met an address that is not mapped
+  uint64_t life = 0;              // which context this is, of those that had its handle
   bool first = false;             // made by the first cuCtxCreate: for the calls with 32-bit sizes, which want such a one
 };
 
@@ -223,6 +225,32 @@ struct Driver {
   static Driver& get();
 };
 
+// Kinds of handle; where their objects are (hostile.cpp).
+enum class Kind { context, stream, event, pool, graph, exec };
+bool is_hostile();
+void* take_storage(Kind kind, size_t bytes);
+void give_storage(Kind kind, void* memory);
+template <class T>
+T* make(Kind kind, T value) {
+  return new (take_storage(kind, sizeof(T))) T(std::move(value));
+}
+template <class T>
+void end(Kind kind, T* object) {
+  object->~T();
+  give_storage(kind, object);
+}
+// Ends a hostile driver's process where the handle has ended.
+void must_not_have_ended(Kind kind, const void* handle);
+// Whether there is such an object now.
+bool is_known(const Context* context);
+bool is_known(const Stream* stream);
+bool is_known(const Event* event);
+bool is_known(const Pool* pool);
+void lose_turn();
+void begin_hostile_call(const char* name);
+void enter_stream(uint64_t stream, const char* call);
+void leave_stream(uint64_t stream);
+
 // What XLOG_SIM_FAIL wants of this call, else CUDA_SUCCESS. Every call of the driver asks once, before it has any effect.
 CUresult injected_fault(const char* name);
 
@@ -234,6 +262,11 @@ class Call {
   // `unsafe`: refused while something captures, unless the thread's mode allows it (cuThreadExchangeStreamCaptureMode).
   enum class Beside { safe, unsafe };
   Call(const char* name, Needs needs, bool per_thread = false, Beside beside = Beside::safe, CUstream handle = nullptr);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  // A hostile driver's call is on this stream until it ends.
+  void is_on(const Stream& stream) const;
   [[nodiscard]] bool failed() const { return result_ != CUDA_SUCCESS; }
   [[nodiscard]] CUresult result() const { return result_; }
   [[nodiscard]] Context* context() const { return context_; }
@@ -242,13 +275,21 @@ class Call {
   [[nodiscard]] Stream* stream(CUstream handle) const;
 
  private:
+  const char* name_;
   std::unique_lock<std::mutex> guard_;
+  mutable std::vector<uint64_t> on_;  // numbers of streams
   CUresult result_ = CUDA_SUCCESS;
   Context* context_ = nullptr;
   bool per_thread_;
 };
 
-std::vector<Context*>& current_stack();
+// A thread's stack of current contexts. A context that ended stays current where it was, and is not the next one with its handle.
+struct Current {
+  Context* context;
+  uint64_t life;
+  [[nodiscard]] bool is_alive() const;
+};
+std::vector<Current>& current_stack();
 
 // A thread's own stream has been used: what a driver does when the thread ends.
 void watch_thread_end();

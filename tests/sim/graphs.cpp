@@ -11,6 +11,7 @@ namespace sim {
 namespace {
 
 Graph* find_graph(CUgraph graph) {
+  must_not_have_ended(Kind::graph, graph);
   auto it = Driver::get().graphs.find(graph);
   return it != Driver::get().graphs.end() ? it->second.get() : nullptr;
 }
@@ -62,9 +63,13 @@ CUresult reserve(const GraphExec& exec) {
 
 CUresult run(const char* name, CUgraphExec handle, bool launches, CUstream stream = nullptr, bool per_thread = false) {
   Call call(name, Call::Needs::context, per_thread);
+  must_not_have_ended(Kind::exec, handle);
   auto it = Driver::get().graph_execs.find(handle);
   if (call.failed() || it == Driver::get().graph_execs.end()) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (launches && call.stream(stream) == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
   }
   auto& live = Driver::get().graph_memory;
   for (const GraphNode& node : it->second.nodes) {
@@ -106,7 +111,7 @@ CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   graph->instantiated = true;
-  void* made = new char;
+  void* made = make(Kind::exec, char{});
   Driver::get().graph_execs[made] = std::move(exec);
   *out = static_cast<CUgraphExec>(made);
   return CUDA_SUCCESS;
@@ -143,7 +148,7 @@ using namespace sim;
 
 SIM_EXPORT CUresult cuGraphCreate(CUgraph* out, unsigned) {
   Call call("cuGraphCreate", Call::Needs::init);
-  void* made = call.failed() ? nullptr : new char;
+  void* made = call.failed() ? nullptr : make(Kind::graph, char{});
   if (made != nullptr) {
     Driver::get().graphs[made] = std::make_unique<Graph>();
     *out = static_cast<CUgraph>(made);
@@ -153,10 +158,11 @@ SIM_EXPORT CUresult cuGraphCreate(CUgraph* out, unsigned) {
 
 SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
   Call call("cuGraphDestroy", Call::Needs::init);
+  must_not_have_ended(Kind::graph, graph);
   if (call.failed() || Driver::get().graphs.erase(graph) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  delete reinterpret_cast<char*>(graph);
+  end(Kind::graph, reinterpret_cast<char*>(graph));
   return CUDA_SUCCESS;
 }
 
@@ -245,10 +251,11 @@ SIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream s) { return ru
 
 SIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   Call call("cuGraphExecDestroy", Call::Needs::init);
+  must_not_have_ended(Kind::exec, exec);
   if (call.failed() || Driver::get().graph_execs.erase(exec) == 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  delete reinterpret_cast<char*>(exec);
+  end(Kind::exec, reinterpret_cast<char*>(exec));
   return CUDA_SUCCESS;
 }
 

@@ -232,7 +232,7 @@ SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t w
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {
   // No context is needed, but a dead one is an error.
   Call call("cuMemFree_v2", Call::Needs::init, false, ptr == 0 ? Call::Beside::safe : Call::Beside::unsafe);
-  bool dead = !call.failed() && !current_stack().empty() && Driver::get().contexts.count(current_stack().back()) == 0;
+  bool dead = !call.failed() && !current_stack().empty() && !current_stack().back().is_alive();
   if (call.failed() || dead || ptr == 0) {
     return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call.result();
   }

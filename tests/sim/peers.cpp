@@ -21,7 +21,7 @@ SIM_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   if (call.failed() || flags != 0) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  if (driver.contexts.count(owner) == 0) {
+  if (!is_known(owner)) {
     return CUDA_ERROR_INVALID_CONTEXT;
   }
   if (owner->device == call.context()->device) {

@@ -56,7 +56,7 @@ void trim(Pool& pool, uint64_t keep) {
 void end_if_unused(Pool& pool) {
   if (pool.destroyed && pool.blocks == 0) {
     trim(pool, 0);
-    delete &pool;
+    end(Kind::pool, &pool);
   }
 }
 
@@ -184,7 +184,7 @@ CUresult allocate(const char* name, CUdeviceptr* out, size_t bytes, CUmemoryPool
     return out == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   }
   auto* pool = explicit_pool ? reinterpret_cast<Pool*>(chosen) : stream->context->device->pool;
-  if (Driver::get().pools.count(pool) == 0 || pool->device == nullptr) {
+  if (!is_known(pool) || pool->device == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return allocate_from(*pool, stream, bytes, reinterpret_cast<uint64_t&>(*out));
@@ -257,7 +257,7 @@ SIM_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* pro
     return call.result();
   }
   Driver& driver = Driver::get();
-  auto* pool = new Pool{};
+  auto* pool = make(Kind::pool, Pool{});
   if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
     pool->device = driver.devices.at(static_cast<size_t>(properties->location.id)).get();
   }
@@ -271,7 +271,7 @@ SIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   Call call("cuMemPoolDestroy", Call::Needs::init);
   auto* pool = reinterpret_cast<Pool*>(handle);
   Driver& driver = Driver::get();
-  if (call.failed() || driver.pools.count(pool) == 0 || pool->standard) {
+  if (call.failed() || !is_known(pool) || pool->standard) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   pool->destroyed = true;
@@ -286,7 +286,7 @@ SIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool handle) {
 SIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   Call call("cuMemPoolSetAttribute", Call::Needs::init);
   auto* pool = reinterpret_cast<Pool*>(handle);
-  if (call.failed() || Driver::get().pools.count(pool) == 0) {
+  if (call.failed() || !is_known(pool)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
@@ -305,7 +305,7 @@ SIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribu
 SIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   Call call("cuMemPoolGetAttribute", Call::Needs::init, false, Call::Beside::unsafe);
   auto* pool = reinterpret_cast<Pool*>(handle);
-  if (call.failed() || Driver::get().pools.count(pool) == 0) {
+  if (call.failed() || !is_known(pool)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   switch (attribute) {
@@ -330,7 +330,7 @@ SIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribu
 SIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   Call call("cuMemPoolTrimTo", Call::Needs::init, false, Call::Beside::unsafe);
   auto* pool = reinterpret_cast<Pool*>(handle);
-  if (call.failed() || Driver::get().pools.count(pool) == 0) {
+  if (call.failed() || !is_known(pool)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   trim(*pool, keep);
@@ -341,7 +341,7 @@ SIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
 SIM_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* map, size_t count) {
   Call call("cuMemPoolSetAccess", Call::Needs::init);
   auto* pool = reinterpret_cast<Pool*>(handle);
-  if (call.failed() || Driver::get().pools.count(pool) == 0) {
+  if (call.failed() || !is_known(pool)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   for (size_t i = 0; i < count; ++i) {

@@ -40,7 +40,10 @@ struct ThreadEnd {
 void watch_thread_end() { static thread_local ThreadEnd watched; }
 
 std::vector<Stream*> all_streams(Context& context) {
-  std::vector<Stream*> all{context.legacy.get()};
+  std::vector<Stream*> all;
+  if (context.legacy != nullptr) {  // a context that has ended has none
+    all.push_back(context.legacy.get());
+  }
   for (auto& [tid, stream] : context.per_thread) {
     all.push_back(stream.get());
   }
@@ -166,7 +169,7 @@ CUresult make_stream(const char* name, CUstream* out, unsigned flags) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   Driver& driver = Driver::get();
-  auto* stream = new Stream{call.context(), (flags & CU_STREAM_NON_BLOCKING) == 0, driver.next_stream_id++, {}, {}};
+  auto* stream = make(Kind::stream, Stream{call.context(), (flags & CU_STREAM_NON_BLOCKING) == 0, driver.next_stream_id++, {}, {}});
   driver.streams.insert(stream);
   call.context()->streams.insert(stream);
   *out = reinterpret_cast<CUstream>(stream);
@@ -177,9 +180,10 @@ CUresult destroy_stream(const char* name, CUstream handle) {
   Call call(name, Call::Needs::init);
   auto* stream = reinterpret_cast<Stream*>(handle);
   Driver& driver = Driver::get();
-  if (call.failed() || driver.streams.count(stream) == 0) {
+  if (call.failed() || !is_known(stream)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
+  call.is_on(*stream);
   while (!stream->queue.empty()) {  // its work is still done
     Operation operation = std::move(stream->queue.front());
     stream->queue.pop_front();
@@ -191,7 +195,7 @@ CUresult destroy_stream(const char* name, CUstream handle) {
   }
   driver.streams.erase(stream);
   stream->context->streams.erase(stream);
-  delete stream;
+  end(Kind::stream, stream);
   return CUDA_SUCCESS;
 }
 
@@ -253,7 +257,7 @@ CUresult get_context(const char* name, CUstream handle, CUcontext* out, bool per
 CUresult record(const char* name, CUevent handle_event, CUstream handle, bool per_thread) {
   SIM_STREAM(name, per_thread)
   auto* event = reinterpret_cast<Event*>(handle_event);
-  if (Driver::get().events.count(event) == 0) {
+  if (!is_known(event)) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   event->captured = stream->capture;
@@ -269,7 +273,7 @@ CUresult record(const char* name, CUevent handle_event, CUstream handle, bool pe
 CUresult wait_event(const char* name, CUstream handle, CUevent handle_event, bool per_thread) {
   SIM_STREAM(name, per_thread)
   auto* event = reinterpret_cast<Event*>(handle_event);
-  if (Driver::get().events.count(event) == 0) {
+  if (!is_known(event)) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   std::shared_ptr<Capture> joined = event->captured.lock();
@@ -334,7 +338,7 @@ SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
   if (call.failed()) {
     return call.result();
   }
-  auto* event = new Event{call.context(), {}, {}};
+  auto* event = make(Kind::event, Event{call.context(), {}, {}});
   Driver::get().events.insert(event);
   *out = reinterpret_cast<CUevent>(event);
   return CUDA_SUCCESS;
@@ -343,17 +347,18 @@ SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
 SIM_EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
   Call call("cuEventDestroy_v2", Call::Needs::init);
   auto* event = reinterpret_cast<Event*>(handle);
-  if (call.failed() || Driver::get().events.erase(event) == 0) {
+  if (call.failed() || !is_known(event)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
-  delete event;
+  Driver::get().events.erase(event);
+  end(Kind::event, event);
   return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
   Call call("cuEventQuery", Call::Needs::init, false, Call::Beside::unsafe);
   auto* event = reinterpret_cast<Event*>(handle);
-  if (call.failed() || Driver::get().events.count(event) == 0) {
+  if (call.failed() || !is_known(event)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
   bool done = is_done(*event);
@@ -363,7 +368,7 @@ SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
 SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   Call call("cuEventSynchronize", Call::Needs::init, false, Call::Beside::unsafe);
   auto* event = reinterpret_cast<Event*>(handle);
-  if (call.failed() || Driver::get().events.count(event) == 0) {
+  if (call.failed() || !is_known(event)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_HANDLE;
   }
   wait_until([event] { return is_done(*event); }, Driver::get().lock);
@@ -376,11 +381,10 @@ SIM_EXPORT CUresult cuCtxRecordEvent(CUcontext handle, CUevent handle_event) {
   Call call("cuCtxRecordEvent", Call::Needs::init);
   auto* context = reinterpret_cast<Context*>(handle);
   auto* event = reinterpret_cast<Event*>(handle_event);
-  Driver& driver = Driver::get();
-  if (call.failed() || driver.contexts.count(context) == 0) {
+  if (call.failed() || !is_known(context)) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
-  if (driver.events.count(event) == 0 || event->context != context) {
+  if (!is_known(event) || event->context != context) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   CUresult refused = context_wide_call(*context);
