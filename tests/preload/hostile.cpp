@@ -77,6 +77,34 @@ BOOST_DATA_TEST_CASE(threads_that_do_everything, data::make(kModes), mode) {
     }
   }
 }
+BOOST_DATA_TEST_CASE(threads_that_do_everything_on_a_hostile_driver, data::make(kModes), mode) {
+  Mode in(mode);
+  for (int seed = 1; seed <= seeds(); ++seed) {
+    std::string text = std::to_string(seed);
+    Outcome ours = in.run({"torture", text, "40", "4"}, {{"XLOG_SIM_SEED", text}, {"XLOG_SIM_HOSTILE", text}});
+    BOOST_TEST_CONTEXT(mode << " seed " << seed << '\n' << ours.out << ours.err) {
+      BOOST_TEST(ours.status == 0);
+      BOOST_TEST(ours.out == "0 bad\nfree as at the start: 1\n");
+    }
+  }
+}
+
+// What the hostile driver is for: it tells these from legal programs.
+BOOST_DATA_TEST_CASE(a_handle_that_ended_is_not_to_be_used, data::make({"context", "stream", "event", "pool", "graph", "executable graph"}),
+                     kind) {
+  std::string argument = std::string(kind) == "executable graph" ? "exec" : kind;
+  Outcome hostile = run({program("ended_handles"), argument}, {{"XLOG_SIM_HOSTILE", "1"}});
+  BOOST_TEST(hostile.status == 128 + 6);
+  BOOST_TEST(hostile.err.find(std::string(" ") + kind + " that has ended\n") != std::string::npos, hostile.err);
+  BOOST_TEST(run({program("ended_handles"), argument}).status == 0);
+}
+BOOST_AUTO_TEST_CASE(a_stream_is_not_to_be_asked_about_beside_a_call_on_it) {
+  Outcome hostile = run({program("ended_handles"), "question"}, {{"XLOG_SIM_HOSTILE", "1"}});
+  BOOST_TEST(hostile.status == 128 + 6);
+  BOOST_TEST(hostile.err.find("a stream is asked about by cuStreamIsCapturing while another thread is in cuStream") != std::string::npos,
+             hostile.err);
+  BOOST_TEST(run({program("ended_handles"), "question"}).status == 0);
+}
 
 // The program makes a call again that failed with the code: a call that fails has no effect, so that all is well then.
 BOOST_DATA_TEST_CASE(every_call_failing_once_beside_everything, data::make(kModes) * data::make({"999", "2"}), mode, code) {
