@@ -44,6 +44,14 @@ CUresult context_wide_call(const Context& context) {
   return result;
 }
 
+void add_captured(Capture& capture, GraphNode node) {
+  auto& nodes = capture.graph->nodes;
+  if (!nodes.empty()) {
+    node.after = {nodes.size() - 1};
+  }
+  nodes.push_back(std::make_unique<GraphNode>(std::move(node)));
+}
+
 void end_capture(const std::shared_ptr<Capture>& capture) {
   for (Stream* stream : capture->streams) {
     stream->capture.reset();
@@ -57,7 +65,7 @@ using namespace sim;
 
 namespace {
 
-CUresult begin(const char* name, CUstream handle, CUstreamCaptureMode mode, bool per_thread) {
+CUresult begin(const char* name, CUstream handle, CUstreamCaptureMode mode, bool per_thread, bool again = false, CUgraph into = nullptr) {
   Call call(name, Call::Needs::context, per_thread);
   Stream* stream = call.failed() ? nullptr : call.stream(handle);
   if (stream == nullptr) {
@@ -66,10 +74,14 @@ CUresult begin(const char* name, CUstream handle, CUstreamCaptureMode mode, bool
   if (stream == stream->context->legacy.get()) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  if (again && find_graph(into) == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (stream->capture != nullptr) {
     return CUDA_ERROR_ILLEGAL_STATE;
   }
   auto capture = std::make_shared<Capture>(Capture{mode, this_thread_id(), stream, {stream}, {}});
+  capture->into = into;
   stream->capture = capture;
   Driver::get().captures.insert(capture);
   return CUDA_SUCCESS;
@@ -93,6 +105,11 @@ CUresult end(const char* name, CUstream handle, CUgraph* graph, bool per_thread)
   if (capture->invalidated) {
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
+  if (capture->into != nullptr && Driver::get().graphs.count(capture->into) != 0) {
+    Driver::get().graphs[capture->into] = std::move(capture->graph);
+    *graph = static_cast<CUgraph>(capture->into);
+    return CUDA_SUCCESS;
+  }
   auto* made = make(Kind::graph, char{});
   Driver::get().graphs[made] = std::move(capture->graph);
   *graph = reinterpret_cast<CUgraph>(made);
@@ -109,3 +126,11 @@ SIM_EXPORT CUresult cuStreamBeginCapture_v2_ptsz(CUstream s, CUstreamCaptureMode
 }
 SIM_EXPORT CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture", s, graph, false); }
 SIM_EXPORT CUresult cuStreamEndCapture_ptsz(CUstream s, CUgraph* graph) { return end("cuStreamEndCapture_ptsz", s, graph, true); }
+
+// Of CUDA 13.3, which this header is older than: captures anew into a graph that there is.
+SIM_EXPORT CUresult cuStreamBeginRecaptureToGraph(CUstream s, CUstreamCaptureMode mode, CUgraph graph, void*, void*) {
+  return begin("cuStreamBeginRecaptureToGraph", s, mode, false, true, graph);
+}
+SIM_EXPORT CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream s, CUstreamCaptureMode mode, CUgraph graph, void*, void*) {
+  return begin("cuStreamBeginRecaptureToGraph_ptsz", s, mode, true, true, graph);
+}

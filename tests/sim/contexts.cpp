@@ -12,6 +12,8 @@ Device* device_at(CUdevice ordinal) {
   return known ? driver.devices[static_cast<size_t>(ordinal)].get() : nullptr;
 }
 
+}  // namespace
+
 Context* make_context(Device& device, bool primary) {
   Driver& driver = Driver::get();
   auto* context = make(Kind::context, Context{&device, primary, nullptr, {}, {}});
@@ -21,7 +23,23 @@ Context* make_context(Device& device, bool primary) {
   return context;
 }
 
-}  // namespace
+Context* retain_primary(Device& device) {
+  if (device.primary == nullptr) {
+    device.primary = make_context(device, true);
+  } else if (Driver::get().contexts.count(device.primary) == 0) {
+    Context* same = device.primary;  // the primary context keeps its handle through a reset
+    same->legacy = std::make_unique<Stream>(Stream{same, true, Driver::get().next_stream_id++, {}, {}});
+    Driver::get().contexts.insert(same);
+  }
+  ++device.primary_count;
+  return device.primary;
+}
+
+void release_primary(Device& device) {
+  if (--device.primary_count == 0 && Driver::get().contexts.count(device.primary) != 0) {
+    end_context(*device.primary);
+  }
+}
 
 // The context's plain blocks go with it; pool memory does not. Handles are given out again: a set of the dead would
 // otherwise hide a use of a recycled one.
@@ -89,15 +107,7 @@ SIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
   if (device == nullptr || out == nullptr) {
     return call.failed() ? call.result() : device == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
   }
-  if (device->primary == nullptr) {
-    device->primary = make_context(*device, true);
-  } else if (Driver::get().contexts.count(device->primary) == 0) {
-    Context* same = device->primary;  // the primary context keeps its handle through a reset
-    same->legacy = std::make_unique<Stream>(Stream{same, true, Driver::get().next_stream_id++, {}, {}});
-    Driver::get().contexts.insert(same);
-  }
-  ++device->primary_count;
-  *out = reinterpret_cast<CUcontext>(device->primary);
+  *out = reinterpret_cast<CUcontext>(retain_primary(*device));
   return CUDA_SUCCESS;
 }
 
@@ -112,9 +122,7 @@ CUresult release_primary(const char* name, CUdevice ordinal) {
   if (device->primary_count == 0) {
     return CUDA_ERROR_INVALID_CONTEXT;
   }
-  if (--device->primary_count == 0 && Driver::get().contexts.count(device->primary) != 0) {
-    end_context(*device->primary);
-  }
+  release_primary(*device);
   return CUDA_SUCCESS;
 }
 
@@ -133,7 +141,7 @@ CUresult reset_primary(const char* name, CUdevice ordinal) {
 CUresult destroy_context(const char* name, CUcontext handle) {
   Call call(name, Call::Needs::init);
   auto* context = reinterpret_cast<Context*>(handle);
-  if (call.failed() || !is_known(context) || context->primary) {
+  if (call.failed() || !is_known(context) || context->primary || context->of != nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
   }
   auto& stack = current_stack();

@@ -69,8 +69,7 @@ CUresult run(const char* name, std::vector<Side> sides, CUstream handle, bool wa
     return true;
   };
   if (building) {
-    stream->capture->graph->nodes.push_back(
-        std::make_unique<GraphNode>(GraphNode{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = std::move(checked)}));
+    add_captured(*stream->capture, GraphNode{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = std::move(checked)});
     return CUDA_SUCCESS;
   }
   enqueue(*stream, std::move(checked));

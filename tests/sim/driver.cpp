@@ -101,6 +101,11 @@ Call::Call(const char* name, Needs needs, bool per_thread, Beside beside, CUstre
     } else if (!current_stack().back().is_alive()) {
       result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
       context_ = nullptr;
+    } else if (context_->of != nullptr && driver.contexts.count(context_->of) == 0) {
+      result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+      context_ = nullptr;
+    } else if (context_->of != nullptr) {
+      context_ = context_->of;
     } else if (context_->fault != CUDA_SUCCESS && std::strncmp(name, "cuCtx", 5) != 0) {
       result_ = context_->fault;
     }

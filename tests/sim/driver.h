@@ -38,14 +38,18 @@ struct GraphNode {
   uint64_t ptr = 0;
   size_t bytes = 0;
   int device = 0;
-  std::function<bool()> run{};  // kernel
+  std::function<bool()> run{};
+  std::vector<size_t> after{};  // nodes of the same graph
+  void* child = nullptr;        // graph
 };
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
   bool instantiated = false;
+  bool owned = false;  // by the node of another graph, with which it ends
 };
 struct GraphExec {
   std::vector<GraphNode> nodes;
+  std::map<int, size_t> footprint;  // by device
 };
 
 // A capture in progress: what is put into its streams becomes a node.
@@ -57,6 +61,7 @@ struct Capture {
   std::set<uint64_t> allocations;  // the graph's own
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   bool invalidated = false;
+  void* into = nullptr;  // the graph that it is captured to; nullptr: a new one
 };
 
 // Operations wait for others by number: an operation is done when its number is in no queue.
@@ -75,6 +80,8 @@ struct Context {
   std::set<Stream*> streams;
   CUresult fault = CUDA_SUCCESS;  // what every call gets since a kernel met an address that is not mapped
   uint64_t life = 0;              // which context this is, of those that had its handle
+  int attached = 0;               // by cuCtxAttach
+  Context* of = nullptr;          // what a green context is of: the device's primary context
   bool first = false;             // made by the first cuCtxCreate: for the calls with 32-bit sizes, which want such a one
 };
 
@@ -300,6 +307,8 @@ CUstreamCaptureMode& capture_mode();
 CUresult unsafe_call();
 // What an operation on all of a context gets while a stream of it captures, whatever the mode.
 CUresult context_wide_call(const Context& context);
+// A node of what is captured, behind the ones before it.
+void add_captured(Capture& capture, GraphNode node);
 void end_capture(const std::shared_ptr<Capture>& capture);
 std::vector<Stream*> all_streams(Context& context);
 // Numbers of the operations that everything in the context stands behind.
@@ -336,8 +345,14 @@ CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);
 void release_empty_chunks(Device& device);  // with the last context of the device
 void end_context(Context& context);
+Context* make_context(Device& device, bool primary);
+Context* retain_primary(Device& device);
+void release_primary(Device& device);
 constexpr size_t kMostGraphBytes = size_t{1} << 49;
 uint64_t graph_address(size_t bytes);
+Graph* find_graph(CUgraph graph);
+// The graph as it runs: with its children's nodes in it, and the memory that they need at once.
+GraphExec flattened(const Graph& graph);
 // Whether the bytes lie in memory of a graph: of a node, for what only builds a graph; made by a launch, for what runs.
 bool in_graph_memory(uint64_t at, size_t bytes, bool building);
 void end_host_memory(Context& context);

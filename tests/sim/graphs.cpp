@@ -2,7 +2,7 @@
 // that do not run together, and given back by a trim.
 #include <sys/mman.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "tests/sim/driver.h"
 
@@ -10,39 +10,14 @@ namespace sim {
 
 namespace {
 
-Graph* find_graph(CUgraph graph) {
-  must_not_have_ended(Kind::graph, graph);
-  auto it = Driver::get().graphs.find(graph);
-  return it != Driver::get().graphs.end() ? it->second.get() : nullptr;
-}
-
 Device* device_at(int ordinal) {
   auto& devices = Driver::get().devices;
   return ordinal >= 0 && static_cast<size_t>(ordinal) < devices.size() ? devices[static_cast<size_t>(ordinal)].get() : nullptr;
 }
 
-// What the nodes hold at once, at most.
-std::map<int, size_t> footprint(const GraphExec& exec) {
-  std::map<int, size_t> now;
-  std::map<int, size_t> most;
-  std::map<uint64_t, const GraphNode*> live;
-  for (const GraphNode& node : exec.nodes) {
-    if (node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-      live[node.ptr] = &node;
-      now[node.device] += (node.bytes + kSlab - 1) / kSlab * kSlab;
-      most[node.device] = std::max(most[node.device], now[node.device]);
-    } else if (node.type == CU_GRAPH_NODE_TYPE_MEM_FREE && live.count(node.ptr) != 0) {
-      const GraphNode& made = *live[node.ptr];
-      now[made.device] -= (made.bytes + kSlab - 1) / kSlab * kSlab;
-      live.erase(node.ptr);
-    }
-  }
-  return most;
-}
-
 // A launch that finds no memory keeps what it found.
 CUresult reserve(const GraphExec& exec) {
-  for (auto [ordinal, bytes] : footprint(exec)) {
+  for (auto [ordinal, bytes] : exec.footprint) {
     Device& device = *device_at(ordinal);
     device.graph_used = std::max(device.graph_used, bytes);
     if (device.graph_reserved >= bytes) {
@@ -101,12 +76,9 @@ CUresult instantiate(const char* name, CUgraphExec* out, CUgraph handle) {
   if (graph == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
-  GraphExec exec;
-  bool allocates = false;
-  for (const auto& node : graph->nodes) {
-    exec.nodes.push_back(*node);
-    allocates = allocates || node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  }
+  GraphExec exec = flattened(*graph);
+  bool allocates =
+      std::any_of(exec.nodes.begin(), exec.nodes.end(), [](const GraphNode& n) { return n.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC; });
   if (allocates && graph->instantiated) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -146,96 +118,6 @@ bool free_graph_memory(uint64_t ptr) { return Driver::get().graph_memory.erase(p
 
 using namespace sim;
 
-SIM_EXPORT CUresult cuGraphCreate(CUgraph* out, unsigned) {
-  Call call("cuGraphCreate", Call::Needs::init);
-  void* made = call.failed() ? nullptr : make(Kind::graph, char{});
-  if (made != nullptr) {
-    Driver::get().graphs[made] = std::make_unique<Graph>();
-    *out = static_cast<CUgraph>(made);
-  }
-  return call.result();
-}
-
-SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
-  Call call("cuGraphDestroy", Call::Needs::init);
-  must_not_have_ended(Kind::graph, graph);
-  if (call.failed() || Driver::get().graphs.erase(graph) == 0) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  end(Kind::graph, reinterpret_cast<char*>(graph));
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphNode*, size_t,
-                                           CUDA_MEM_ALLOC_NODE_PARAMS* params) {
-  Call call("cuGraphAddMemAllocNode", Call::Needs::context);
-  Graph* graph = call.failed() ? nullptr : find_graph(handle);
-  if (graph == nullptr || params->bytesize == 0 || device_at(params->poolProps.location.id) == nullptr) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  if (params->bytesize > kMostGraphBytes) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  params->dptr = graph_address(params->bytesize);
-  graph->nodes.push_back(
-      std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, params->dptr, params->bytesize, params->poolProps.location.id}));
-  *out = reinterpret_cast<CUgraphNode>(graph->nodes.back().get());
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNode*, size_t, CUdeviceptr ptr) {
-  Call call("cuGraphAddMemFreeNode", Call::Needs::context);
-  Graph* graph = call.failed() ? nullptr : find_graph(handle);
-  if (graph == nullptr) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_FREE, ptr}));
-  *out = reinterpret_cast<CUgraphNode>(graph->nodes.back().get());
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
-  Call call("cuGraphGetNodes", Call::Needs::init);
-  Graph* graph = call.failed() ? nullptr : find_graph(handle);
-  if (graph == nullptr) {
-    return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
-  }
-  for (size_t i = 0; nodes != nullptr && i < std::min(*count, graph->nodes.size()); ++i) {
-    nodes[i] = reinterpret_cast<CUgraphNode>(graph->nodes[i].get());
-  }
-  *count = graph->nodes.size();
-  return CUDA_SUCCESS;
-}
-
-SIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
-  Call call("cuGraphNodeGetType", Call::Needs::init);
-  if (!call.failed()) {
-    *type = reinterpret_cast<GraphNode*>(node)->type;
-  }
-  return call.result();
-}
-
-SIM_EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
-  Call call("cuGraphMemAllocNodeGetParams", Call::Needs::init);
-  if (call.failed()) {
-    return call.result();
-  }
-  auto* made = reinterpret_cast<GraphNode*>(node);
-  *out = {};
-  out->poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, made->device};
-  out->bytesize = made->bytes;
-  out->dptr = made->ptr;
-  return call.result();
-}
-
-SIM_EXPORT CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* out) {
-  Call call("cuGraphMemFreeNodeGetParams", Call::Needs::init);
-  if (!call.failed()) {
-    *out = reinterpret_cast<GraphNode*>(node)->ptr;
-  }
-  return call.result();
-}
-
 SIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
   return instantiate("cuGraphInstantiateWithFlags", out, graph);
 }
@@ -268,6 +150,11 @@ SIM_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice ordinal) {
   size_t kept = 0;
   for (const auto& [ptr, node] : Driver::get().graph_memory) {
     kept += node.device == ordinal ? (node.bytes + kSlab - 1) / kSlab * kSlab : 0;
+  }
+  for (auto [ptr, bytes] : Driver::get().graph_addresses) {
+    if (Driver::get().graph_memory.count(ptr) == 0) {
+      madvise(reinterpret_cast<void*>(ptr), bytes, MADV_DONTNEED);
+    }
   }
   device->used -= device->graph_reserved - kept;
   device->graph_reserved = device->graph_used = kept;

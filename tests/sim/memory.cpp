@@ -225,8 +225,13 @@ SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t w
   if (call.context()->first) {
     return CUDA_ERROR_INVALID_CONTEXT;
   }
-  *pitch = (width + kStep - 1) / kStep * kStep;
-  return allocate_plain(*call.context(), *pitch * height, reinterpret_cast<uint64_t&>(*out));
+  // A card refuses a product that is 0 in 64 bits, and makes the smaller block where one wraps to something else (an H200 did both).
+  size_t row = (width + kStep - 1) / kStep * kStep;
+  if (row * height == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *pitch = row;
+  return allocate_plain(*call.context(), row * height, reinterpret_cast<uint64_t&>(*out));
 }
 
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr) {

@@ -149,7 +149,7 @@ CUresult launch(const char* name, CUfunction function, unsigned blocks, CUstream
     return work(*context);
   };
   if (stream->capture != nullptr) {
-    stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{.type = CU_GRAPH_NODE_TYPE_KERNEL, .run = run}));
+    add_captured(*stream->capture, GraphNode{.type = CU_GRAPH_NODE_TYPE_KERNEL, .run = run});
     return CUDA_SUCCESS;
   }
   enqueue(*stream, run);

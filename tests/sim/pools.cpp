@@ -162,7 +162,7 @@ CUresult allocate_in_graph(Stream& stream, size_t bytes, uint64_t& out) {
   out = graph_address(bytes);
   stream.capture->allocations.insert(out);
   int device = stream.context->device->ordinal;
-  stream.capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, bytes, device}));
+  add_captured(*stream.capture, GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, bytes, device});
   return CUDA_SUCCESS;
 }
 
@@ -202,7 +202,7 @@ CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool 
   if (stream != nullptr && stream->capture != nullptr) {
     bool own = stream->capture->allocations.erase(ptr) != 0;
     if (own) {
-      stream->capture->graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{CU_GRAPH_NODE_TYPE_MEM_FREE, ptr}));
+      add_captured(*stream->capture, GraphNode{CU_GRAPH_NODE_TYPE_MEM_FREE, ptr});
     }
     return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }

@@ -31,6 +31,9 @@ struct ThreadEnd {
           std::abort();
         }
       }
+      if (mine != context->per_thread.end() && mine->second->capture != nullptr) {
+        end_capture(std::shared_ptr<Capture>(mine->second->capture));  // a capture of the thread's own stream ends with the thread
+      }
     }
   }
 };
@@ -105,7 +108,7 @@ bool step_all() {
 void enqueue(Stream& stream, std::function<bool()> run, Operation::Sort sort) {
   Driver& driver = Driver::get();
   if (stream.capture != nullptr) {
-    stream.capture->graph->nodes.push_back(std::make_unique<GraphNode>());
+    add_captured(*stream.capture, {});
     return;
   }
   Operation operation{driver.next_operation++, {}, std::move(run), sort};
