@@ -26,6 +26,8 @@ const Scenario kScenarios[] = {
     {"whole_context", whole_context, 1},
     {"destroyed_stream", destroyed_stream, 2},
     {"short_thread", short_thread, 2},
+    {"green", green, 2},
+    {"detached", detached, 1},
 };
 
 void work(unsigned seed, int rounds, int number) {

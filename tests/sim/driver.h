@@ -43,6 +43,13 @@ struct GraphNode {
   void* child = nullptr;        // graph
 };
 struct Graph {
+  // Addresses of its allocations. What a free gave back is the address of an allocation behind that free.
+  struct Region {
+    uint64_t ptr;
+    size_t bytes;
+    size_t freed_by;  // node; SIZE_MAX while it is allocated
+  };
+  std::vector<Region> regions;
   std::vector<std::unique_ptr<GraphNode>> nodes;
   bool instantiated = false;
   bool owned = false;  // by the node of another graph, with which it ends
@@ -350,6 +357,9 @@ Context* retain_primary(Device& device);
 void release_primary(Device& device);
 constexpr size_t kMostGraphBytes = size_t{1} << 49;
 uint64_t graph_address(size_t bytes);
+// The next node of the graph allocates, or frees.
+uint64_t allocate_in(Graph& graph, const std::vector<size_t>& after, size_t bytes);
+void free_in(Graph& graph, uint64_t ptr);
 Graph* find_graph(CUgraph graph);
 // The graph as it runs: with its children's nodes in it, and the memory that they need at once.
 GraphExec flattened(const Graph& graph);

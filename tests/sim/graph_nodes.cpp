@@ -16,15 +16,20 @@ namespace {
 
 size_t in_slabs(const GraphNode& node) { return (node.bytes + kSlab - 1) / kSlab * kSlab; }
 
-// Which nodes come before this one.
-std::vector<bool> before(const std::vector<GraphNode>& nodes, size_t at) {
+const GraphNode& node_of(const GraphNode& node) { return node; }
+const GraphNode& node_of(const std::unique_ptr<GraphNode>& node) { return *node; }
+
+// Which nodes are these, or come before one of them.
+template <class Nodes>
+std::vector<bool> up_to(const Nodes& nodes, std::vector<size_t> open) {
   std::vector<bool> found(nodes.size());
-  for (std::vector<size_t> open = nodes[at].after; !open.empty();) {
+  while (!open.empty()) {
     size_t next = open.back();
     open.pop_back();
     if (!found[next]) {
       found[next] = true;
-      open.insert(open.end(), nodes[next].after.begin(), nodes[next].after.end());
+      const auto& more = node_of(nodes[next]).after;
+      open.insert(open.end(), more.begin(), more.end());
     }
   }
   return found;
@@ -34,16 +39,19 @@ std::vector<bool> before(const std::vector<GraphNode>& nodes, size_t at) {
 // reserved 288 MiB for a child of 256, 512 for two branches of 256, and 256 for two in a row).
 std::map<int, size_t> footprint(const std::vector<GraphNode>& nodes, bool children) {
   std::map<int, size_t> most;
-  std::map<uint64_t, size_t> freed_by;
+  std::map<uint64_t, size_t> open;
+  std::map<size_t, size_t> freed_by;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-      freed_by[nodes[i].ptr] = i;
+    if (nodes[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+      open[nodes[i].ptr] = i;
+    } else if (nodes[i].type == CU_GRAPH_NODE_TYPE_MEM_FREE && open.count(nodes[i].ptr) != 0) {
+      freed_by[open[nodes[i].ptr]] = i;
     }
   }
   std::vector<std::vector<bool>> earlier(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-      earlier[i] = before(nodes, i);
+      earlier[i] = up_to(nodes, nodes[i].after);
     }
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -52,7 +60,7 @@ std::map<int, size_t> footprint(const std::vector<GraphNode>& nodes, bool childr
       if (earlier[k].empty() || nodes[k].device != nodes[i].device) {
         continue;
       }
-      auto end = freed_by.find(nodes[k].ptr);
+      auto end = freed_by.find(k);
       bool over = end != freed_by.end() && earlier[i][end->second];
       beside += over || earlier[k][i] ? 0 : in_slabs(nodes[k]);
     }
@@ -86,7 +94,7 @@ std::vector<size_t> append(std::vector<GraphNode>& all, const Graph& graph, cons
   return own;
 }
 
-// Puts a node into the graph, behind those that the caller names.
+// Puts a node into the graph, behind those that the caller names. An allocation is told its address.
 CUresult add_node(CUgraphNode* out, Graph& graph, GraphNode node, const CUgraphNode* dependencies, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     auto is_it = [&](const auto& each) { return each.get() == reinterpret_cast<GraphNode*>(dependencies[i]); };
@@ -96,21 +104,22 @@ CUresult add_node(CUgraphNode* out, Graph& graph, GraphNode node, const CUgraphN
     }
     node.after.push_back(static_cast<size_t>(found - graph.nodes.begin()));
   }
+  if (node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    node.ptr = allocate_in(graph, node.after, node.bytes);
+  } else if (node.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    free_in(graph, node.ptr);
+  }
   graph.nodes.push_back(std::make_unique<GraphNode>(std::move(node)));
   *out = reinterpret_cast<CUgraphNode>(graph.nodes.back().get());
   return CUDA_SUCCESS;
 }
 
-CUresult memory_node(GraphNode& node, CUmemLocation location, size_t bytes, CUdeviceptr& out) {
+CUresult memory_node(GraphNode& node, CUmemLocation location, size_t bytes) {
   if (bytes == 0 || location.id < 0 || static_cast<size_t>(location.id) >= Driver::get().devices.size()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (bytes > kMostGraphBytes) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  out = graph_address(bytes);
-  node = GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, bytes, location.id};
-  return CUDA_SUCCESS;
+  node = GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, 0, bytes, location.id};
+  return bytes > kMostGraphBytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 GraphNode set_node(CUdeviceptr to, size_t pitch, unsigned value, unsigned element, size_t width, size_t height) {
@@ -167,7 +176,7 @@ CUresult add(const char* name, CUgraphNode* out, CUgraph handle, const CUgraphNo
   const CUDA_MEMSET_NODE_PARAMS_v2& set = params.memset;
   switch (params.type) {
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-      result = memory_node(node, params.alloc.poolProps.location, params.alloc.bytesize, params.alloc.dptr);
+      result = memory_node(node, params.alloc.poolProps.location, params.alloc.bytesize);
       break;
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       node.ptr = params.free.dptr;
@@ -183,7 +192,11 @@ CUresult add(const char* name, CUgraphNode* out, CUgraph handle, const CUgraphNo
     default:
       result = CUDA_ERROR_NOT_SUPPORTED;
   }
-  return result == CUDA_SUCCESS ? add_node(out, *graph, std::move(node), dependencies, count) : result;
+  result = result == CUDA_SUCCESS ? add_node(out, *graph, std::move(node), dependencies, count) : result;
+  if (result == CUDA_SUCCESS && params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    params.alloc.dptr = reinterpret_cast<GraphNode*>(*out)->ptr;
+  }
+  return result;
 }
 
 // With the children that it owns.
@@ -200,6 +213,24 @@ void end_graph(void* handle) {
 }
 
 }  // namespace
+
+uint64_t allocate_in(Graph& graph, const std::vector<size_t>& after, size_t bytes) {
+  std::vector<bool> earlier = up_to(graph.nodes, after);
+  for (Graph::Region& each : graph.regions) {
+    if (each.freed_by != SIZE_MAX && earlier[each.freed_by] && each.bytes >= bytes) {
+      each.freed_by = SIZE_MAX;
+      return each.ptr;
+    }
+  }
+  graph.regions.push_back({graph_address(bytes), bytes, SIZE_MAX});
+  return graph.regions.back().ptr;
+}
+
+void free_in(Graph& graph, uint64_t ptr) {
+  for (Graph::Region& each : graph.regions) {
+    each.freed_by = each.ptr == ptr ? graph.nodes.size() : each.freed_by;
+  }
+}
 
 GraphExec flattened(const Graph& graph) {
   GraphExec exec;
@@ -241,8 +272,10 @@ SIM_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, con
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_VALUE;
   }
   GraphNode node;
-  CUresult result = memory_node(node, params->poolProps.location, params->bytesize, params->dptr);
-  return result == CUDA_SUCCESS ? add_node(out, *graph, std::move(node), dependencies, count) : result;
+  CUresult result = memory_node(node, params->poolProps.location, params->bytesize);
+  result = result == CUDA_SUCCESS ? add_node(out, *graph, std::move(node), dependencies, count) : result;
+  params->dptr = result == CUDA_SUCCESS ? reinterpret_cast<GraphNode*>(*out)->ptr : params->dptr;
+  return result;
 }
 
 SIM_EXPORT CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, size_t count,

@@ -159,7 +159,8 @@ CUresult allocate_in_graph(Stream& stream, size_t bytes, uint64_t& out) {
   if (bytes > kMostGraphBytes) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  out = graph_address(bytes);
+  Graph& graph = *stream.capture->graph;
+  out = allocate_in(graph, graph.nodes.empty() ? std::vector<size_t>{} : std::vector<size_t>{graph.nodes.size() - 1}, bytes);
   stream.capture->allocations.insert(out);
   int device = stream.context->device->ordinal;
   add_captured(*stream.capture, GraphNode{CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, bytes, device});
@@ -202,6 +203,7 @@ CUresult free_in_order(const char* name, CUdeviceptr ptr, CUstream handle, bool 
   if (stream != nullptr && stream->capture != nullptr) {
     bool own = stream->capture->allocations.erase(ptr) != 0;
     if (own) {
+      free_in(*stream->capture->graph, ptr);
       add_captured(*stream->capture, GraphNode{CU_GRAPH_NODE_TYPE_MEM_FREE, ptr});
     }
     return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -75,6 +75,64 @@ inline void reset(Worker& worker) {
   GOOD(cuDevicePrimaryCtxRelease_v2(0));
 }
 
+// A green context, which is a view of the primary context and keeps it: what is made in it stays when it ends.
+inline void green(Worker& worker) {
+  Shared with(gates.primary);
+  Beside beside(worker);
+  CUdevResource whole{};
+  CUdevResource part{};
+  unsigned parts = 1;
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx made = nullptr;
+  CUcontext view = nullptr;
+  CUstream stream = nullptr;
+  GOOD(cuDeviceGetDevResource(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+  GOOD(cuDevSmResourceSplitByCount(&part, &parts, &whole, nullptr, 0, 16));
+  GOOD(cuDevResourceGenerateDesc(&description, &part, 1));
+  Primary* primary = worker.sometimes() ? new Primary(worker) : nullptr;
+  if (!GOOD(cuGreenCtxCreate(&made, description, 0, CU_GREEN_CTX_DEFAULT_STREAM))) {
+    delete primary;
+    return;
+  }
+  GOOD(cuCtxFromGreenCtx(&view, made));
+  GOOD(cuCtxPushCurrent_v2(view));
+  Block block = make_block(worker);
+  verify(worker, block);
+  GOOD(cuGreenCtxStreamCreate(&stream, made, CU_STREAM_NON_BLOCKING, 0));
+  block.value = worker.value();
+  GOOD(cuMemsetD8Async(block.ptr, block.value, block.bytes, stream));
+  verify_in(worker, block, stream);
+  GOOD(cuStreamDestroy_v2(stream));
+  GOOD(cuCtxPopCurrent_v2(&view));
+  if (primary == nullptr) {
+    GOOD(cuMemFree_v2(block.ptr));
+  }
+  GOOD(cuGreenCtxDestroy(made));
+  if (primary != nullptr) {
+    verify(worker, block);
+    free_block(worker, block);
+  }
+  delete primary;
+}
+
+// A context that is attached to ends when it was detached from once more.
+inline void detached(Worker& worker) {
+  Beside beside(worker);
+  CUcontext own = nullptr;
+  CUcontext again = nullptr;
+  if (!GOOD(cuCtxCreate_v2(&own, 0, 0))) {
+    return;
+  }
+  Block block = make_block(worker);
+  GOOD(cuCtxAttach(&again, 0));
+  GOOD(cuCtxDetach(again));
+  verify(worker, block);
+  if (worker.sometimes()) {
+    free_block(worker, block);
+  }
+  GOOD(cuCtxDetach(own));
+}
+
 // What waits for all of a context is refused beside any capture in it.
 inline void whole_context(Worker& worker) {
   Shared with(gates.primary);
