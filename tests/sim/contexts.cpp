@@ -35,7 +35,15 @@ Context* retain_primary(Device& device) {
   return device.primary;
 }
 
+void finish_work(Context* context) {
+  auto& all = Driver::get().contexts;
+  wait_until([&] { return all.count(context) == 0 || is_idle(*context); }, Driver::get().lock);
+}
+
 void release_primary(Device& device) {
+  if (device.primary_count == 1) {
+    finish_work(device.primary);
+  }
   if (--device.primary_count == 0 && Driver::get().contexts.count(device.primary) != 0) {
     end_context(*device.primary);
   }
@@ -132,6 +140,7 @@ CUresult reset_primary(const char* name, CUdevice ordinal) {
   if (device == nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_DEVICE;
   }
+  finish_work(device->primary);
   if (device->primary != nullptr && Driver::get().contexts.count(device->primary) != 0) {
     end_context(*device->primary);
   }
@@ -143,6 +152,10 @@ CUresult destroy_context(const char* name, CUcontext handle) {
   auto* context = reinterpret_cast<Context*>(handle);
   if (call.failed() || !is_known(context) || context->primary || context->of != nullptr) {
     return call.failed() ? call.result() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  finish_work(context);
+  if (Driver::get().contexts.count(context) == 0) {
+    return CUDA_ERROR_INVALID_CONTEXT;
   }
   auto& stack = current_stack();
   if (!stack.empty() && stack.back().context == context && stack.back().is_alive()) {

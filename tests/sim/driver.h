@@ -351,6 +351,8 @@ Block* find_block(uint64_t address);                   // live block that holds 
 CUresult allocate_plain(Context& context, size_t bytes, uint64_t& out);
 void release_plain(const Block& block);
 void release_empty_chunks(Device& device);  // with the last context of the device
+// The end of a context waits for its work, and gives the lock away meanwhile: what was known before is asked for again then.
+void finish_work(Context* context);
 void end_context(Context& context);
 Context* make_context(Device& device, bool primary);
 Context* retain_primary(Device& device);

@@ -51,6 +51,7 @@ SIM_EXPORT CUresult cuCtxDetach(CUcontext handle) {
     --context->attached;
     return CUDA_SUCCESS;
   }
+  finish_work(context);
   stack.pop_back();
   end_context(*context);
   if (is_hostile()) {
