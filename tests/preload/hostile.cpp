@@ -118,3 +118,21 @@ BOOST_DATA_TEST_CASE(every_call_failing_once_beside_everything, data::make(kMode
 BOOST_DATA_TEST_CASE(every_call_failing_once, data::make(kModes), mode) {
   fail_each(mode, {"conformance"}, "999", 12, [](const Outcome& ours) { BOOST_TEST(ours.status < 128); });
 }
+
+// What a card reserves, on the simulated one; a limit between two of the figures refuses what is above it.
+BOOST_AUTO_TEST_CASE(graphs_reserve_what_a_card_reserves_for_them) {
+  auto answers = [](const char* one, const char* branches) {
+    std::string text = "one of 256: launch " + std::string(one) + " MiB\ntwo branches of 256: launch " + branches + " MiB\n";
+    text += "two of 256 in a row: launch " + std::string(one) + " MiB\nfour branches of 128: launch " + branches + " MiB\n";
+    return text + "a child with 256: launch 0, reserved 288 MiB\n";
+  };
+  BOOST_TEST(run({program("graph_reserves")}).out == answers("0, reserved 256", "0, reserved 512"));
+  BOOST_TEST(run_with_library({program("graph_reserves")}, {{"XLOG_BUDGET", "300M"}}).out == answers("0, reserved 256", "2, reserved 0"));
+}
+BOOST_AUTO_TEST_CASE(a_call_that_fails_is_counted_and_told) {
+  TempFolder folder;
+  Environment with = {{"XLOG_SIM_FAIL", "*:4:46"}, {"XLOG_SIM_COUNT", folder / "count"}};
+  Outcome failed = run({program("torture"), "1", "0", "1", "46"}, with);
+  BOOST_TEST(failed.out == "0 bad\nfree as at the start: 1\n1 calls failed once\n");
+  BOOST_TEST(slurp(folder / "count").find(" cu") != std::string::npos);
+}
