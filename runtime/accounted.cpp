@@ -1,6 +1,7 @@
 // Memory that the program's own calls make: the driver's call, with the budget and the log around it.
 #include <utility>
 
+#include "runtime/base/ask.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
@@ -31,7 +32,7 @@ CUresult Runtime::account(AllocationRequest& request, const DriverCall& call, ui
     allocate_unplaced(request, result, steady_time() - start);
     return result;
   }
-  driver_.cuCtxGetCurrent(&request.context);
+  ask_twice([&] { return driver_.cuCtxGetCurrent(&request.context); });
   request.own = &call;
   DeviceBlock block;
   block.ptr = made;

@@ -1,6 +1,7 @@
 // The calls that begin and end contexts (contexts.h says under which lock, and why).
 #include <pthread.h>
 
+#include "runtime/base/ask.h"
 #include "runtime/resource/current_context.h"
 #include "runtime/resource/relaxed_capture.h"
 #include "runtime/runtime.h"
@@ -72,8 +73,8 @@ void Runtime::let_work_finish(CUcontext context) noexcept {
 bool Runtime::primary_is_active(CUdevice ordinal) noexcept {
   unsigned flags = 0;
   int active = 1;
-  return driver_.cuDevicePrimaryCtxGetState == nullptr || driver_.cuDevicePrimaryCtxGetState(ordinal, &flags, &active) != CUDA_SUCCESS ||
-         active != 0;
+  return driver_.cuDevicePrimaryCtxGetState == nullptr ||
+         ask_twice([&] { return driver_.cuDevicePrimaryCtxGetState(ordinal, &flags, &active); }) != CUDA_SUCCESS || active != 0;
 }
 
 CUresult Runtime::end_context(CUcontext context, std::string_view api, const DriverCall& call) noexcept {

@@ -1,5 +1,6 @@
 #include "runtime/devices.h"
 
+#include "runtime/base/ask.h"
 #include "runtime/base/driver_api.h"
 
 namespace xlog {
@@ -43,7 +44,7 @@ int Devices::count(const DriverApi& driver) noexcept {
 
 int Devices::of_current(const DriverApi& driver) noexcept {
   CUdevice device = -1;
-  return driver.cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
+  return ask_twice([&] { return driver.cuCtxGetDevice(&device); }) == CUDA_SUCCESS ? device : -1;
 }
 
 int Devices::of_context(const DriverApi& driver, CUcontext context) noexcept {
@@ -59,7 +60,7 @@ int Devices::of_context(const DriverApi& driver, CUcontext context) noexcept {
     return -1;
   }
   device = of_current(driver);
-  driver.cuCtxPopCurrent_v2(&popped);
+  ask_twice([&] { return driver.cuCtxPopCurrent_v2(&popped); });
   if (device >= 0) {
     LockGuard guard(lock_);
     contexts_.add(context, device);

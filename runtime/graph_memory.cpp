@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/base/ask.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
@@ -210,7 +211,8 @@ void Runtime::settle_graph_memory(int ordinal, DeviceBlock& promised, const void
   NativeDevice* target = device(ordinal);
   cuuint64_t reserved = 0;
   if (target == nullptr || driver_.cuDeviceGetGraphMemAttribute == nullptr ||
-      driver_.cuDeviceGetGraphMemAttribute(ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS) {
+      ask_twice([&] { return driver_.cuDeviceGetGraphMemAttribute(ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved); }) !=
+          CUDA_SUCCESS) {
     return;
   }
   auto nothing = [](uint64_t&) noexcept { return CUDA_SUCCESS; };
@@ -254,7 +256,8 @@ CUresult Runtime::promise_graph_memory(CUgraphExec exec, GraphMemory::Promise& p
   NativeDevice* target = device(promise.device);
   cuuint64_t reserved = 0;
   if (target == nullptr || target->budget() == nullptr || driver_.cuDeviceGetGraphMemAttribute == nullptr ||
-      driver_.cuDeviceGetGraphMemAttribute(promise.device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS) {
+      ask_twice([&] { return driver_.cuDeviceGetGraphMemAttribute(promise.device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved); }) !=
+          CUDA_SUCCESS) {
     return CUDA_SUCCESS;
   }
   auto name = [this](uint64_t& made) noexcept {

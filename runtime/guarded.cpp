@@ -1,4 +1,5 @@
 // The guard as the program's other calls see it: addresses, copies and frees are answered as if it were not there.
+#include "runtime/base/ask.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/thread.h"
 #include "runtime/runtime.h"
@@ -127,7 +128,7 @@ void Runtime::begin_guard_end(CUcontext context, bool alive, std::string_view ap
 
 GuardResource* Runtime::current_guard(CUcontext& context) noexcept {
   NativeDevice* target = device(devices_.of_current(driver_));
-  bool found = target != nullptr && driver_.cuCtxGetCurrent(&context) == CUDA_SUCCESS;
+  bool found = target != nullptr && ask_twice([&] { return driver_.cuCtxGetCurrent(&context); }) == CUDA_SUCCESS;
   return found ? target->guard() : nullptr;
 }
 

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "runtime/base/ask.h"
 #include "runtime/base/backtrace.h"
 #include "runtime/base/diagnostics.h"
 #include "runtime/base/memory_map.h"
@@ -189,7 +190,8 @@ NativeDevice* Runtime::device(int ordinal) noexcept {
 bool Runtime::is_capturing(const StreamArg& stream) noexcept {
   auto call = stream.per_thread_abi ? driver_.cuStreamIsCapturing_ptsz : driver_.cuStreamIsCapturing;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return call != nullptr && (call(stream.handle, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
+  return call != nullptr &&
+         (ask_twice([&] { return call(stream.handle, &status); }) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 // Finds the device to charge, and what the stack below needs to know. False: leave the call to the driver.
@@ -198,7 +200,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
     case Kind::plain:
     case Kind::pitch:
       request.device = devices_.of_current(driver_);
-      driver_.cuCtxGetCurrent(&request.context);
+      ask_twice([&] { return driver_.cuCtxGetCurrent(&request.context); });
       return !in_first_context();
     case Kind::async:
     case Kind::pool:
@@ -209,7 +211,7 @@ bool Runtime::locate(AllocationRequest& request) noexcept {
       if (request.device == Devices::kUnknown) {  // a pool that was made out of our sight is charged where it is used
         request.device = devices_.of_stream(driver_, request.stream_arg);
       }
-      driver_.cuCtxGetCurrent(&request.context);
+      ask_twice([&] { return driver_.cuCtxGetCurrent(&request.context); });
       break;
     default:
       return false;

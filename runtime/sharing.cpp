@@ -1,5 +1,6 @@
 // What the program does with blocks beside allocating and freeing them: gives other devices and other processes access,
 // needs what a backend holds.
+#include "runtime/base/ask.h"
 #include "runtime/runtime.h"
 
 namespace xlog {
@@ -16,7 +17,7 @@ CUcontext Runtime::context_of(const StreamArg& stream) noexcept {
   CUcontext context = nullptr;
   bool special = stream.is_legacy() || stream.is_per_thread() || driver_.cuStreamGetCtx == nullptr;
   if (special || driver_.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS) {
-    driver_.cuCtxGetCurrent(&context);
+    ask_twice([&] { return driver_.cuCtxGetCurrent(&context); });
   }
   return context;
 }
@@ -26,7 +27,7 @@ void Runtime::peer_enabled(CUcontext owner) noexcept {
     return;
   }
   CUcontext reader = nullptr;
-  driver_.cuCtxGetCurrent(&reader);
+  ask_twice([&] { return driver_.cuCtxGetCurrent(&reader); });
   int reader_device = devices_.of_current(driver_);
   NativeDevice* target = device(devices_.of_context(driver_, owner));
   if (target == nullptr || reader == nullptr) {

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "runtime/base/ask.h"
 #include "runtime/base/thread.h"
 #include "runtime/resource/relaxed_capture.h"
 
@@ -128,6 +129,19 @@ bool GuardMemory::write_zone(GuardRecord& record) noexcept {
   return written;
 }
 
+// Whether the lane has come to where it is now. Its stream is not asked itself, because another thread may be inside a copy on it.
+CUresult GuardMemory::ask(ContextLane& lane) noexcept {
+  CUevent event = nullptr;
+  CUresult result = lane.events.take(driver_, lane.context.load(std::memory_order_relaxed), event);
+  if (result != CUDA_SUCCESS) {
+    return result;
+  }
+  result = driver_.cuEventRecord(event, lane.stream);
+  result = result == CUDA_SUCCESS ? driver_.cuEventQuery(event) : result;
+  lane.events.give(driver_, event);
+  return result;
+}
+
 // What was counted before the streams were seen idle has landed. Where processes take turns on the GPU that takes a few turns
 // of milliseconds; where it would take forever, the program has lost a fifth of a second in all.
 uint64_t GuardMemory::finish_writes_briefly() noexcept {
@@ -143,7 +157,7 @@ uint64_t GuardMemory::finish_writes_briefly() noexcept {
   uint64_t patience = waited_in_vain_.load(std::memory_order_relaxed) < kMostInVain ? kPatience : kLittle;
   for (;;) {
     bool idle = true;
-    work_.lanes().each([&](ContextLane& lane) { idle = idle && is_over(driver_.cuStreamQuery(lane.stream)); });
+    work_.lanes().each([&](ContextLane& lane) { idle = idle && is_over(ask(lane)); });
     if (idle) {
       raise(landed_, upto);
       return 0;
@@ -158,6 +172,7 @@ uint64_t GuardMemory::finish_writes_briefly() noexcept {
       uint64_t landed = landed_.load(std::memory_order_relaxed);
       return raise(given_up_, upto) ? upto - (landed > known ? landed : known) : 0;
     }
+    sched_yield();
   }
 }
 
@@ -173,8 +188,7 @@ WaitResult GuardMemory::finish_lane(ContextLane& lane) noexcept {
   constexpr uint64_t kPatience = 1'000'000'000;
   uint64_t start = steady_time();
   for (;;) {
-    CUresult code = driver_.cuStreamQuery(lane.stream);
-    code = is_over(code) ? code : driver_.cuStreamSynchronize(lane.stream);
+    CUresult code = driver_.cuStreamSynchronize(lane.stream);
     if (is_over(code)) {
       return WaitResult::done();
     }
@@ -261,7 +275,7 @@ GuardMemory::Put GuardMemory::read(const StreamArg& stream, CUdeviceptr from, vo
 CUevent GuardMemory::take_event(const StreamArg& stream, CUcontext& context) noexcept {
   bool special = stream.is_legacy() || stream.is_per_thread() || driver_.cuStreamGetCtx == nullptr;
   if (special || driver_.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS) {
-    driver_.cuCtxGetCurrent(&context);
+    ask_twice([&] { return driver_.cuCtxGetCurrent(&context); });
   }
   RelaxedCapture relaxed(driver_);
   ContextLanes::Use lane = work_.lanes().open(driver_, context, true);

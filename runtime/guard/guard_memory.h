@@ -100,6 +100,7 @@ class GuardMemory final : private ContextWork::Client {
   // A slot into which a copy may still be under way is never given back.
   unsigned char* take_slot(size_t bytes) noexcept;
   void give_slot(unsigned char* slot) noexcept;
+  CUresult ask(ContextLane& lane) noexcept;
   WaitResult finish_lane(ContextLane& lane) noexcept;
   void work_is_done(ContextLane&, void*) noexcept override {}
 

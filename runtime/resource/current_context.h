@@ -1,6 +1,7 @@
 // A context that is current while this lives.
 #pragma once
 
+#include "runtime/base/ask.h"
 #include "runtime/base/driver_api.h"
 
 namespace xlog {
@@ -11,7 +12,7 @@ class CurrentContext {
   ~CurrentContext() {
     CUcontext popped = nullptr;
     if (result_ == CUDA_SUCCESS) {
-      driver_.cuCtxPopCurrent_v2(&popped);
+      ask_twice([&] { return driver_.cuCtxPopCurrent_v2(&popped); });
     }
   }
   CurrentContext(const CurrentContext&) = delete;

@@ -1,5 +1,6 @@
 #include "runtime/resource/device_context.h"
 
+#include "runtime/base/ask.h"
 #include "runtime/base/driver_api.h"
 
 namespace xlog {
@@ -27,7 +28,7 @@ DeviceContext::Scope::Scope(const DeviceContext& context) noexcept : driver_(con
 DeviceContext::Scope::~Scope() {
   CUcontext popped = nullptr;
   if (pushed_) {
-    driver_.cuCtxPopCurrent_v2(&popped);
+    ask_twice([&] { return driver_.cuCtxPopCurrent_v2(&popped); });
   }
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/resource/fence_source.h"
 
+#include "runtime/base/ask.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/resource/relaxed_capture.h"
 
@@ -79,7 +80,7 @@ CUresult FenceSource::map(size_t bytes, Mapping& out) noexcept {
     if (result == CUDA_SUCCESS) {
       result = set_access(out, device_);
       if (result != CUDA_SUCCESS) {
-        driver_.cuMemUnmap(out.ptr, mapped);
+        ask_twice([&] { return driver_.cuMemUnmap(out.ptr, mapped); });
       }
     }
     if (result != CUDA_SUCCESS) {
@@ -131,7 +132,7 @@ CUresult FenceSource::unmap(CUdeviceptr ptr) noexcept {
   if (!mappings_.take(ptr / kGranule * kGranule, mapping)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult result = driver_.cuMemUnmap(mapping.ptr, mapping.bytes);
+  CUresult result = ask_twice([&] { return driver_.cuMemUnmap(mapping.ptr, mapping.bytes); });
   if (result == CUDA_SUCCESS) {
     spare_.give(driver_, mapping.bytes, mapping.memory);
     retire(mapping.ptr - kGranule, mapping.bytes + 2 * kGranule);

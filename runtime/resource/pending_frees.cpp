@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "runtime/base/ask.h"
 #include "runtime/base/driver_api.h"
 #include "runtime/resource/current_context.h"
 #include "runtime/resource/relaxed_capture.h"
@@ -14,7 +15,7 @@ CUcontext PendingFrees::context_of(const StreamArg& stream) noexcept {
   CUcontext context = nullptr;
   bool special = stream.is_legacy() || stream.is_per_thread() || driver_.cuStreamGetCtx == nullptr;
   if (special || driver_.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS) {
-    driver_.cuCtxGetCurrent(&context);
+    ask_twice([&] { return driver_.cuCtxGetCurrent(&context); });
   }
   return context;
 }
@@ -106,7 +107,7 @@ bool PendingFrees::add(const StreamArg& stream, uint64_t bytes) noexcept {
 
 bool PendingFrees::add_behind_context(uint64_t bytes) noexcept {
   CUcontext context = nullptr;
-  driver_.cuCtxGetCurrent(&context);
+  ask_twice([&] { return driver_.cuCtxGetCurrent(&context); });
   Entry* entry = context != nullptr ? take_spare(context) : nullptr;
   if (entry == nullptr) {
     return false;

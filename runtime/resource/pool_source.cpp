@@ -1,5 +1,6 @@
 #include "runtime/resource/pool_source.h"
 
+#include "runtime/base/ask.h"
 #include "runtime/base/memory_map.h"
 #include "runtime/resource/relaxed_capture.h"
 
@@ -48,7 +49,7 @@ uint64_t PoolSource::reserved_now() noexcept {
   cuuint64_t bytes = 0;
   if (known != nullptr) {
     RelaxedCapture relaxed(driver_);
-    driver_.cuMemPoolGetAttribute(known, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
+    ask_twice([&] { return driver_.cuMemPoolGetAttribute(known, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes); });
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 // (tests/gpu/captures.expected). The program's own mode comes back.
 #pragma once
 
+#include "runtime/base/ask.h"
 #include "runtime/base/driver_api.h"
 
 namespace xlog {
@@ -17,7 +18,7 @@ class RelaxedCapture {
  private:
   void exchange() noexcept {
     if (driver_.cuThreadExchangeStreamCaptureMode != nullptr) {
-      driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+      ask_twice([&] { return driver_.cuThreadExchangeStreamCaptureMode(&mode_); });
     }
   }
   const DriverApi& driver_;
