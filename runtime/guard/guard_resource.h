@@ -74,8 +74,16 @@ class GuardResource final : public ResourceAdaptor {
   [[nodiscard]] bool knows_context(CUcontext context) noexcept { return memory_.knows_context(context); }
   void check_ending(const DeviceBlock& block, std::string_view api) noexcept;
   // The last before the driver's call: its handles may not be used from here on.
-  void suspend_context(CUcontext context) noexcept { memory_.begin_context_end(context); }
-  void context_stays(CUcontext context) noexcept { memory_.context_stays(context); }
+  void suspend_context(CUcontext context) noexcept {
+    ordered_.suspend(context);
+    launch_checks_.suspend(context);
+    memory_.begin_context_end(context);
+  }
+  void context_stays(CUcontext context) noexcept {
+    memory_.context_stays(context);
+    launch_checks_.resume(context);
+    ordered_.resume(context);
+  }
   void finish_context_end(CUcontext context) noexcept {
     memory_.context_ended(context);
     ordered_.context_ended(context);

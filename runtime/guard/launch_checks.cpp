@@ -240,17 +240,46 @@ WaitResult LaunchChecks::finish(CUcontext ended) noexcept {
   return WaitResult::from(refused);
 }
 
+void LaunchChecks::suspend(CUcontext ending) noexcept {
+  constexpr uint64_t kPatience = 1'000'000'000;
+  uint64_t start = steady_time();
+  for (Context* context = contexts_.load(std::memory_order_acquire); context != nullptr; context = context->next) {
+    bool theirs = ending != nullptr && context->context.load(std::memory_order_acquire) == ending;
+    for (size_t i = 0; theirs && i < kSlots; ++i) {
+      std::atomic<State>& at = context->slots[i].state;
+      for (State state = State::waiting; !at.compare_exchange_strong(state, State::suspended);) {
+        if (state != State::looking || steady_time() - start > kPatience) {
+          break;
+        }
+        sched_yield();
+        state = State::waiting;
+      }
+    }
+  }
+}
+
+void LaunchChecks::resume(CUcontext stays) noexcept {
+  for (Context* context = contexts_.load(std::memory_order_acquire); context != nullptr; context = context->next) {
+    bool theirs = stays != nullptr && context->context.load(std::memory_order_acquire) == stays;
+    for (size_t i = 0; theirs && i < kSlots; ++i) {
+      State suspended = State::suspended;
+      context->slots[i].state.compare_exchange_strong(suspended, State::waiting);
+    }
+  }
+}
+
 void LaunchChecks::context_ended(CUcontext ended) noexcept {
+  suspend(ended);
   LockGuard guard(lock_);
   for (Context* context = contexts_.load(std::memory_order_relaxed); context != nullptr; context = context->next) {
     if (ended == nullptr || context->context.load(std::memory_order_relaxed) != ended) {
       continue;
     }
     for (Slot& slot : context->slots) {
-      State waiting = State::waiting;
+      State suspended = State::suspended;
       slot.event = nullptr;
       State blind = State::blind;
-      if (slot.state.compare_exchange_strong(waiting, State::free, std::memory_order_acq_rel)) {
+      if (slot.state.compare_exchange_strong(suspended, State::free, std::memory_order_acq_rel)) {
         waiting_.fetch_sub(1, std::memory_order_relaxed);
       } else {
         slot.state.compare_exchange_strong(blind, State::free, std::memory_order_acq_rel);

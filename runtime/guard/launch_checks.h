@@ -29,13 +29,16 @@ class LaunchChecks {
   // All that was put into streams of the context is done: for a free that does not wait for the context's work itself. Not done: a
   // check may still read the zone, so the block must not be freed.
   WaitResult finish(CUcontext context) noexcept;
+  // As those of OrderedChecks.
+  void suspend(CUcontext context) noexcept;
+  void resume(CUcontext context) noexcept;
   void context_ended(CUcontext context) noexcept;
 
  private:
   static constexpr size_t kSlots = 32;
   static constexpr size_t kMostZones = 2048;  // a check; more live blocks are taken in turn
 
-  enum class State : uint8_t { free, filling, waiting, looking, blind };
+  enum class State : uint8_t { free, filling, waiting, looking, blind, suspended };  // as in OrderedChecks
   struct Slot {
     std::atomic<State> state;
     std::atomic<uint64_t> number;  // of the launch: to be read by whoever does not have the slot

@@ -1,5 +1,8 @@
 #include "runtime/guard/ordered_checks.h"
 
+#include <sched.h>
+
+#include "runtime/base/thread.h"
 #include "runtime/resource/relaxed_capture.h"
 
 namespace xlog {
@@ -126,9 +129,33 @@ void OrderedChecks::settle_all(CUcontext context) noexcept {
   }
 }
 
-void OrderedChecks::context_ended(CUcontext context) noexcept {
+void OrderedChecks::suspend(CUcontext context) noexcept {
+  constexpr uint64_t kPatience = 1'000'000'000;
+  uint64_t start = steady_time();
   for (Slot& each : slots_) {
-    State waiting = State::waiting;
+    for (State state = State::waiting; each.context == context && !each.state.compare_exchange_strong(state, State::suspended);) {
+      if (state != State::looking || steady_time() - start > kPatience) {
+        break;
+      }
+      sched_yield();
+      state = State::waiting;
+    }
+  }
+}
+
+void OrderedChecks::resume(CUcontext context) noexcept {
+  for (Slot& each : slots_) {
+    State suspended = State::suspended;
+    if (each.context == context) {
+      each.state.compare_exchange_strong(suspended, State::waiting);
+    }
+  }
+}
+
+void OrderedChecks::context_ended(CUcontext context) noexcept {
+  suspend(context);
+  for (Slot& each : slots_) {
+    State waiting = State::suspended;
     State blind = State::blind;
     if (each.context != context) {
       continue;

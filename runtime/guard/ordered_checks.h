@@ -10,7 +10,8 @@ namespace xlog {
 
 class OrderedChecks {
  private:
-  enum class State : uint8_t { free, filling, waiting, looking, blind };  // blind: until its context ends
+  // blind: until its context ends; suspended: its context is about to end, so its event may not be asked for
+  enum class State : uint8_t { free, filling, waiting, looking, blind, suspended };
 
  public:
   OrderedChecks(const DriverApi& driver, GuardMemory& memory, GuardRecords& records, FindingReporter& reporter, size_t zone) noexcept
@@ -34,6 +35,10 @@ class OrderedChecks {
   // Looks at what has arrived; or at all of a context that is about to end, waiting for it.
   void settle() noexcept;
   void settle_all(CUcontext context) noexcept;
+  // The driver is about to end the context: no thread asks for an event of it any more, and those that do are waited for. Then
+  // resume(), when it refused, or context_ended().
+  void suspend(CUcontext context) noexcept;
+  void resume(CUcontext context) noexcept;
   // What has not arrived never will: its blocks are free, and were not checked.
   void context_ended(CUcontext context) noexcept;
 
