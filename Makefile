@@ -211,7 +211,12 @@ $(B)/bench/gpu/%: tests/bench/gpu/%.cu
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CUDA_HOME)/bin/nvcc -O2 -arch=sm_80 -std=c++17 --extended-lambda -o $@ $< -L$(CUDA_HOME)/lib64/stubs -lcuda
-GPU_PROGRAMS := $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress $(B)/gpu/ipc
+# Driver-API program that asks for what the simulated driver does not export.
+$(B)/gpu/lifetimes: tests/gpu/apps/lifetimes.cpp
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(HOST) -Itests $(CXXFLAGS) -o $@ $< -L$(CUDA_HOME)/lib64/stubs -lcuda
+GPU_PROGRAMS := $(B)/gpu/lifetimes $(B)/gpu/cuda_runtime_static $(B)/gpu/cuda_runtime_shared $(B)/gpu/stress $(B)/gpu/ipc
 GPU_BENCHES  := $(patsubst tests/bench/gpu/%.cu,$(B)/bench/gpu/%,$(wildcard tests/bench/gpu/*.cu))
 
 # What a machine with a GPU and no compiler needs: build/kit travels, `tests/gpu/check-gpu.sh build/kit` runs.
