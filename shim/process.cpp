@@ -9,6 +9,7 @@
 #include "runtime/base/loaded_files.h"
 #include "shim/entry.h"
 #include "shim/gpu_processes.h"
+#include "shim/lifetime.h"
 #include "shim/python.h"
 
 namespace xlog {
@@ -66,10 +67,19 @@ Runtime* Entry::open() noexcept {
 
 // Only while the stack is at work: a resolver must not be what starts it.
 void note_unhooked(const char* name) noexcept {
-  if (!UnhookedNames::makes_memory(name)) {
+  bool unknown = is_unknown_lifetime(name);
+  if (!unknown && !UnhookedNames::makes_memory(name)) {
     return;
   }
   Runtime* runtime = Runtime::get();
+  static constinit Once said;
+  if (unknown && runtime != nullptr && runtime->is_prepared() && runtime->engaged() && said.first()) {
+    Text<300> line;
+    line.put(std::string_view(name).substr(0, 60))
+        .put(": this driver's function is newer than this version of the library, which does not follow it: ");
+    line.put("limits, logs and backends may miss what it makes or ends");
+    say(line.view());
+  }
   if (runtime != nullptr && runtime->is_prepared() && runtime->engaged()) {
     runtime->handed_out_unhooked(name);
   }

@@ -129,17 +129,21 @@ bool GuardMemory::write_zone(GuardRecord& record) noexcept {
   return written;
 }
 
-// Whether the lane has come to where it is now. Its stream is not asked itself, because another thread may be inside a copy on it.
-CUresult GuardMemory::ask(ContextLane& lane) noexcept {
+// False: the lane has not come by then to where it is now. Its stream is not asked itself, because another thread may be inside a copy
+// on it; an event is recorded there once, and asked for.
+bool GuardMemory::is_idle_by(ContextLane& lane, uint64_t deadline) noexcept {
   CUevent event = nullptr;
-  CUresult result = lane.events.take(driver_, lane.context.load(std::memory_order_relaxed), event);
-  if (result != CUDA_SUCCESS) {
-    return result;
+  if (lane.events.take(driver_, lane.context.load(std::memory_order_relaxed), event) != CUDA_SUCCESS) {
+    return false;
   }
-  result = driver_.cuEventRecord(event, lane.stream);
-  result = result == CUDA_SUCCESS ? driver_.cuEventQuery(event) : result;
+  bool idle = false;
+  if (ask_twice([&] { return driver_.cuEventRecord(event, lane.stream); }) == CUDA_SUCCESS) {
+    for (idle = is_over(driver_.cuEventQuery(event)); !idle && steady_time() < deadline;) {
+      idle = is_over(driver_.cuEventQuery(event));
+    }
+  }
   lane.events.give(driver_, event);
-  return result;
+  return idle;
 }
 
 // What was counted before the streams were seen idle has landed. Where processes take turns on the GPU that takes a few turns
@@ -154,26 +158,21 @@ uint64_t GuardMemory::finish_writes_briefly() noexcept {
   }
   RelaxedCapture relaxed(driver_);
   uint64_t start = steady_time();
-  uint64_t patience = waited_in_vain_.load(std::memory_order_relaxed) < kMostInVain ? kPatience : kLittle;
-  for (;;) {
-    bool idle = true;
-    work_.lanes().each([&](ContextLane& lane) { idle = idle && is_over(ask(lane)); });
-    if (idle) {
-      raise(landed_, upto);
-      return 0;
-    }
-    uint64_t known = given_up_.load(std::memory_order_relaxed);
-    if (upto <= known) {
-      return 0;
-    }
-    uint64_t waited = steady_time() - start;
-    if (waited > patience) {
-      waited_in_vain_.fetch_add(waited, std::memory_order_relaxed);
-      uint64_t landed = landed_.load(std::memory_order_relaxed);
-      return raise(given_up_, upto) ? upto - (landed > known ? landed : known) : 0;
-    }
-    sched_yield();
+  bool given_up = upto <= given_up_.load(std::memory_order_relaxed);
+  uint64_t patience = given_up ? 0 : waited_in_vain_.load(std::memory_order_relaxed) < kMostInVain ? kPatience : kLittle;
+  bool idle = true;
+  work_.lanes().each([&](ContextLane& lane) { idle = idle && is_idle_by(lane, start + patience); });
+  if (idle) {
+    raise(landed_, upto);
+    return 0;
   }
+  uint64_t known = given_up_.load(std::memory_order_relaxed);
+  if (upto <= known) {
+    return 0;
+  }
+  waited_in_vain_.fetch_add(steady_time() - start, std::memory_order_relaxed);
+  uint64_t landed = landed_.load(std::memory_order_relaxed);
+  return raise(given_up_, upto) ? upto - (landed > known ? landed : known) : 0;
 }
 
 bool GuardMemory::fill(CUcontext context, CUdeviceptr ptr, size_t bytes, unsigned char value, bool wait) noexcept {

@@ -100,7 +100,7 @@ class GuardMemory final : private ContextWork::Client {
   // A slot into which a copy may still be under way is never given back.
   unsigned char* take_slot(size_t bytes) noexcept;
   void give_slot(unsigned char* slot) noexcept;
-  CUresult ask(ContextLane& lane) noexcept;
+  bool is_idle_by(ContextLane& lane, uint64_t deadline) noexcept;
   WaitResult finish_lane(ContextLane& lane) noexcept;
   void work_is_done(ContextLane&, void*) noexcept override {}
 

@@ -316,3 +316,10 @@ BOOST_AUTO_TEST_CASE(functions_that_make_memory_and_are_not_covered_are_named) {
   BOOST_TEST(report.contradiction_count == 0);
   BOOST_TEST(report.unhooked == std::vector<std::string>{"cuMulticastCreate"});
 }
+// A newer driver's function that begins a life is named when it is handed out, where something depends on it.
+BOOST_AUTO_TEST_CASE(functions_of_a_newer_driver_that_make_memory_are_named) {
+  Outcome limited = run_with_library({program("unhooked"), "future"}, {{"XLOG_BUDGET", "1G"}});
+  BOOST_TEST(limited.status == 0);
+  BOOST_TEST(limited.err.starts_with("xlog: cuMemAllocOfTheFuture: this driver's function is newer than this version of the library"));
+  BOOST_TEST(run_with_library({program("unhooked"), "future"}, {}).err == "");
+}

@@ -71,3 +71,6 @@ SIM_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int vers
                                         CUdriverProcAddressQueryResult* status) {
   return resolve("cuGetProcAddress_v2", symbol, pfn, version, flags, status);
 }
+
+// A function that no driver has yet, for what is said of one.
+SIM_EXPORT CUresult cuMemAllocOfTheFuture(CUdeviceptr*, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }

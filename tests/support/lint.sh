@@ -56,6 +56,7 @@ grep -nE '\b(dlsym|dlopen|dlvsym)\(' runtime/*/*.cpp runtime/*.cpp | grep -v '^r
 grep -nE '\b(new |malloc\(|std::string\b|std::vector)' runtime/base/*.cpp runtime/resource/*.cpp runtime/guard/*.cpp runtime/refusal/*.cpp shim/*.cpp runtime/record/recorder.cpp \
   runtime/record/log_file.cpp | grep -vE '//|new \(' && complain "the preloaded library allocates"
 tests/support/lint-streams.sh || bad=1
+tests/support/check-header.sh || complain "cuda.h has functions that begin or end a life and are not handled"
 [ "$only" = binary ] && exit $bad
 
 files=$(git ls-files '*.cpp' '*.h')
