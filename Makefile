@@ -243,6 +243,9 @@ check-sanitized: $(B)/unit_tests $(B)/stack_tests
 check: all $(SIM) $(SIM_NVML) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## every test that needs no GPU
 	$(Q)tests/support/check.sh $(B)
 
+check-long: all $(SIM) $(SIM_NVML) $(NOOP) $(PROGRAMS) $(PLUGINS) $(TESTS)  ## hours of what check does in minutes: seeds, schedules, failing calls, storms, kills
+	$(Q)tests/support/check-long.sh $(B)
+
 golden: $(B)/unit_tests  ## write the golden reports anew: look at the difference
 	$(Q)XLOG_GOLDEN=1 $(B)/unit_tests --run_test='golden*' || true
 

@@ -15,17 +15,23 @@ struct Range {
   size_t bytes;
 };
 
-// Rows of `width` bytes that lie `pitch` apart.
-Range rows(CUdeviceptr at, size_t pitch, size_t width, size_t height) {
-  return {at, width == 0 || height == 0 ? 0 : (height - 1) * pitch + width};
+// The bytes from the first of `count` pieces of `bytes` bytes to the end of the last, where they lie `step` bytes apart. What no
+// size_t holds is the largest size there is: such a range ends past every block.
+size_t spread(size_t count, size_t step, size_t bytes) {
+  size_t whole = 0;
+  if (count == 0 || bytes == 0) {
+    return 0;
+  }
+  return __builtin_mul_overflow(count - 1, step, &whole) || __builtin_add_overflow(whole, bytes, &whole) ? SIZE_MAX : whole;
 }
+
+// Rows of `width` bytes that lie `pitch` apart.
+Range rows(CUdeviceptr at, size_t pitch, size_t width, size_t height) { return {at, spread(height, pitch, width)}; }
 
 template <class Copy>
 Range side(CUmemorytype type, CUdeviceptr at, size_t first, size_t pitch, size_t slice, const Copy& copy, size_t depth) {
-  bool touched = (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && depth != 0;
-  Range range = rows(at + first, pitch, copy.WidthInBytes, touched ? copy.Height : 0);
-  range.bytes += range.bytes != 0 ? (depth - 1) * slice : 0;
-  return range;
+  bool touched = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+  return {at + first, touched ? spread(depth, slice, spread(copy.Height, pitch, copy.WidthInBytes)) : 0};
 }
 
 Range source(const CUDA_MEMCPY2D* c) {
@@ -96,13 +102,14 @@ XLOG_BOUNDED_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* c), (entry,
 XLOG_BOUNDED_TWINS(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* c, CUstream s), (entry, target(c), source(c)), c, s)
 
 #define XLOG_SETS(bits, word)                                                                                                              \
-  XLOG_BOUNDED_TWINS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr to, word value, size_t n), (entry, {to, n * sizeof value}), to, value, n)   \
-  XLOG_BOUNDED_TWINS(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr to, word value, size_t n, CUstream s), (entry, {to, n * sizeof value}),   \
-                     to, value, n, s)                                                                                                      \
+  XLOG_BOUNDED_TWINS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr to, word value, size_t n),                                                  \
+                     (entry, {to, spread(n, sizeof value, sizeof value)}), to, value, n)                                                   \
+  XLOG_BOUNDED_TWINS(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr to, word value, size_t n, CUstream s),                                    \
+                     (entry, {to, spread(n, sizeof value, sizeof value)}), to, value, n, s)                                                \
   XLOG_BOUNDED_TWINS(cuMemsetD2D##bits##_v2, _ptds, (CUdeviceptr to, size_t pitch, word value, size_t width, size_t height),               \
-                     (entry, rows(to, pitch, width * sizeof value, height)), to, pitch, value, width, height)                              \
+                     (entry, rows(to, pitch, spread(width, sizeof value, sizeof value), height)), to, pitch, value, width, height)         \
   XLOG_BOUNDED_TWINS(cuMemsetD2D##bits##Async, _ptsz, (CUdeviceptr to, size_t pitch, word value, size_t width, size_t height, CUstream s), \
-                     (entry, rows(to, pitch, width * sizeof value, height)), to, pitch, value, width, height, s)
+                     (entry, rows(to, pitch, spread(width, sizeof value, sizeof value), height)), to, pitch, value, width, height, s)
 XLOG_SETS(8, unsigned char)
 XLOG_SETS(16, unsigned short)
 XLOG_SETS(32, unsigned)

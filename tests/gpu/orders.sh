@@ -27,13 +27,13 @@ torture() {  # torture NAME [VARIABLE=VALUE...]
   local memory; memory=$(grep '^free as' <<< "$out")
   if [ "$bad" = 0 ] && [ "$good" != 0 ]; then pass "torture $name: $good runs, none bad; $memory"; else fail "torture $name: $bad of $((good + bad)) runs bad"; fi
 }
-library=LD_PRELOAD=$build/libxlog.so
-torture natively UNUSED=1
-torture "with a limit and a log" "$library" XLOG_BUDGET=100% "XLOG_LOG=$work/log/"
-torture async "$library" XLOG_BACKEND=async
-torture "async, ordered" "$library" XLOG_BACKEND=async XLOG_ASYNC_FREE=ordered
-torture cache "$library" XLOG_BACKEND=cache
-torture canary "$library" XLOG_GUARD=canary
-torture fence "$library" XLOG_GUARD=fence
+while IFS=$'\t' read -r name variables; do
+  # shellcheck disable=SC2086 # several variables
+  case $name in
+    \#*) ;;
+    natively) torture natively UNUSED=1 ;;
+    *) torture "$name" "LD_PRELOAD=$build/libxlog.so" ${variables//\{folder\}/$work/log} ;;
+  esac
+done < "$here/../support/modes.tsv"
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]

@@ -26,6 +26,9 @@ suite preload "$build/preload_tests"
 web=$("$(dirname "$0")/check-web.sh" "$build"); echo "web: $(tail -1 <<< "$web")"
 read -r p _ f _ k _ <<< "$(tail -1 <<< "$web")"; passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + k))
 [ "$f$k" = 00 ] || faults+=$(echo; echo "web:"; head -n -1 <<< "$web")
+hostile=$("$(dirname "$0")/hostile-seeds.sh" "$build" "${XLOG_HOSTILE_SEEDS:-200}"); echo "hostile seeds: $(tail -1 <<< "$hostile")"
+read -r p _ f _ <<< "$(tail -1 <<< "$hostile")"; passed=$((passed + p)); failed=$((failed + f))
+[ "$f" = 0 ] || faults+=$(echo; echo "hostile seeds:"; head -n -1 <<< "$hostile")
 if "$(dirname "$0")/lint.sh" "$build" binary > "$build/lint.log" 2>&1; then passed=$((passed + 1)); echo "lint: the library is what it says it is"
 else failed=$((failed + 1)); cat "$build/lint.log"; fi
 [ -z "$faults" ] || echo "$faults"
