@@ -3,6 +3,7 @@
 
 #include "tools/analysis/moment.h"
 #include "tools/command/commands.h"
+#include "tools/command/terminal.h"
 #include "tools/report/format.h"
 #include "tools/report/html.h"
 #include "tools/report/oom.h"
@@ -17,6 +18,8 @@ struct ReportOptions {
   ReportStyle style;
   bool json = false;
   bool verify = false;
+  bool full = false;
+  std::string colour = "auto";
   bool oom = false;
   std::string at;
   std::string by;
@@ -80,6 +83,7 @@ int run_report(ReportOptions& options) {
   if (!options.suppressions.empty()) {
     options.style.suppressions.read(options.suppressions, problems);
   }
+  options.full = options.full || options.style.all_frames;
   std::optional<Split> split = parse_split(options.by);
   for (const std::string& each : problems) {
     std::cerr << "xlog: " << each << '\n';
@@ -112,7 +116,10 @@ int run_report(ReportOptions& options) {
   if (split) {
     std::cout << (options.json ? split_json(report, *split) : split_text(report, options.style, *split)) << std::flush;
   } else {
-    std::cout << (options.json ? report_json(report, options.style) : report_text(report, options.style)) << std::flush;
+    std::cout << (options.json   ? report_json(report, options.style)
+                  : options.full ? report_text(report, options.style)
+                                 : short_report_text(report, options.style, terminal_of(options.colour)))
+              << std::flush;
   }
   return status_of(report);
 }
@@ -129,7 +136,10 @@ Command add_report(CLI::App& app) {
   report->add_option("--html", options->html, "a page for a browser, in this one file");
   report->add_flag("--oom", options->oom, "what was known when memory was refused");
   report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
-  report->add_flag("--all-frames", options->style.all_frames, "whole stacks");
+  report->add_flag("--full", options->full, "every section, with stacks; the short report has at most 40 lines");
+  report->add_flag("--all-frames", options->style.all_frames, "whole stacks, in the full report");
+  report->add_option("--color", options->colour, "auto (where the output is a terminal and NO_COLOR is not set), always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   report->add_option("--top", options->style.top, "stacks a section")->default_val(5);
   report->add_flag("--verify", options->verify, "check that the log agrees with itself; exit 1 when it does not");
   report->add_option("log", options->names, "folders or .csv files, also RMM's");

@@ -8,6 +8,7 @@
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/suppressions.h"
 #include "tools/analysis/whatis.h"
+#include "tools/report/lines.h"
 
 namespace xlog::tools {
 
@@ -18,7 +19,10 @@ struct ReportStyle {
   Suppressions suppressions = {};
 };
 
+// All sections, with stacks.
 std::string report_text(const Report& report, const ReportStyle& style);
+// At most 40 lines of the terminal's width: what matters, the first name of each stack, and what to try next.
+std::string short_report_text(const Report& report, const ReportStyle& style, const Terminal& terminal);
 // The schema: tools/report/report.schema.json.
 std::string report_json(const Report& report, const ReportStyle& style);
 // At most 12 lines, each beginning "xlog: ". `ending` says how the program ended; empty when it exited with 0.

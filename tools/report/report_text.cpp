@@ -1,58 +1,153 @@
+// The report for people: the short one, which fits on a screen, and the full one.
 #include <algorithm>
 
-#include "tools/report/text_page.h"
+#include "tools/report/header.h"
+#include "tools/report/lines.h"
+#include "tools/report/notes.h"
+#include "tools/report/report.h"
+#include "tools/report/sections/sections.h"
+#include "tools/report/stack_text.h"
 
 namespace xlog::tools {
 
 namespace {
 
-// The next command to try: what was found decides.
-void write_next(TextPage& page) {
-  const Report& report = page.report;
-  if (report.rows == 0) {
-    return;
+// The cells of all rows, each column as wide as its widest cell.
+std::vector<std::string> table_of(const Section& section) {
+  std::vector<size_t> widths(section.columns.size());
+  for (size_t column = 0; column < widths.size(); ++column) {
+    for (const Row& row : section.rows) {
+      widths[column] = std::max(widths[column], columns_of(cell_text(section.columns[column], row.cells[column])));
+    }
   }
-  std::string name = name_of(report.logs);
-  bool refused = std::any_of(report.gpus.begin(), report.gpus.end(), [](const GpuReport& g) { return g.refusals != 0; });
-  bool has_stacks = !report.stacks.empty() && report.stacks[0].size() != 0;
-  page.out += '\n';
-  if (refused) {
-    page.line("Next: xlog report --oom " + name + "   (what was known when memory was refused)");
-  } else {
-    page.line("Next: xlog report --at peak " + name + "   (all that was live then)");
+  std::vector<std::string> lines;
+  for (const Row& row : section.rows) {
+    std::string line;
+    for (size_t column = 0; column < widths.size(); ++column) {
+      std::string cell = cell_text(section.columns[column], row.cells[column]);
+      std::string space(widths[column] - columns_of(cell), ' ');
+      bool is_text = section.columns[column].unit == Unit::text;
+      line += "  " + (is_text ? cell + (column + 1 < widths.size() ? space : "") : space + cell);
+    }
+    lines.push_back(line);
   }
-  page.line("      xlog report --html report.html " + name + "   (over time, as a flame graph)");
-  if (has_stacks && !page.style.all_frames) {
-    page.line("      xlog report --all-frames " + name + "   (whole stacks)");
+  return lines;
+}
+
+// A section of the short report, with at most `rows` of its rows.
+std::vector<std::string> short_section(const Report& report, const Section& section, size_t rows, const Terminal& terminal) {
+  std::vector<std::string> lines = wrapped(section.title, terminal.width, "  ");
+  for (std::string& each : lines) {
+    each = section.is_trouble ? red(each, terminal) : bold(each, terminal);
   }
+  std::vector<std::string> table = table_of(section);
+  for (size_t i = 0; i < std::min(rows, table.size()); ++i) {
+    uint32_t place = section.rows[i].place;
+    lines.push_back(shortened(table[i] + (place != kNoPlace ? "  " + holder_name(report, place) : ""), terminal.width));
+  }
+  if (!section.next.empty()) {
+    lines.push_back(faint(shortened("  try: " + section.next, terminal.width), terminal));
+  }
+  return lines;
+}
+
+// A section with all of its rows, and the stacks that they are about.
+std::string full_section(const Report& report, const Section& section, const ReportStyle& style) {
+  std::string out = section.title + '\n';
+  std::vector<std::string> table = table_of(section);
+  for (size_t i = 0; i < table.size(); ++i) {
+    uint32_t place = section.rows[i].place;
+    out += table[i] + '\n';
+    if (place != kNoPlace) {
+      out += stack_text(report.stack(place), report.log_of(place), style.all_frames, style.frames, "      ");
+    }
+  }
+  for (const std::string& each : section.remarks) {
+    out += "  " + each + '\n';
+  }
+  return out + (section.next.empty() ? "" : "  try: " + section.next + '\n');
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& each : lines) {
+    text += each + '\n';
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string report_text(const Report& report, const ReportStyle& style) {
-  TextPage page{report, style};
-  GpuReport sum;
-  page.gpus = told_gpus(report, sum);
-  page.line(verdict(report));
-  write_findings(page);
-  write_notes(page);
-  for (const GpuReport* gpu : page.gpus) {
-    write_peak(page, *gpu);
-    write_refusals(page, *gpu);
+std::string short_report_text(const Report& report, const ReportStyle& style, const Terminal& terminal) {
+  constexpr size_t kLines = 40;
+  constexpr size_t kMostNotes = 4;
+  std::vector<std::string> top;
+  for (const std::string& each : header_of(report)) {
+    top.push_back(shortened(each, terminal.width));
   }
-  write_beyond(page);
-  write_never_freed(page);
-  write_freed_at_exit(page);
-  write_growing(page);
-  write_time(page);
-  write_savings(page);
-  write_temporary(page);
-  write_lifetimes(page);
-  write_sizes(page);
-  write_splits(page);
-  write_processes(page);
-  write_next(page);
-  return std::move(page.out);
+  top.emplace_back();
+  for (const std::string& each : wrapped(verdict(report), terminal.width, "")) {
+    top.push_back(bold(each, terminal));
+  }
+  std::vector<std::string> notes = notes_of(report);
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) {
+    top.push_back(shortened("note: " + notes[i], terminal.width));
+  }
+  Sections sections;
+  make_sections(report, style, sections);
+  std::vector<const Section*> shown;
+  for (const Section& each : sections.list) {
+    if (!each.is_detail) {
+      shown.push_back(&each);
+    }
+  }
+  // Fewer rows of each section until all of them fit, and then fewer sections.
+  std::vector<std::string> body;
+  for (size_t rows = std::min<size_t>(style.top, 3);;) {
+    body.clear();
+    for (const Section* each : shown) {
+      body.emplace_back();
+      for (std::string& line : short_section(report, *each, rows, terminal)) {
+        body.push_back(std::move(line));
+      }
+    }
+    if (shown.empty() || top.size() + body.size() + 2 <= kLines) {
+      break;
+    }
+    if (rows > 1) {
+      --rows;
+    } else {
+      shown.pop_back();
+    }
+  }
+  std::string more =
+      shown.size() == sections.list.size() ? "" : "\n" + faint("All of it: xlog report --full " + name_of(report.logs), terminal) + '\n';
+  return joined(top) + joined(body) + more;
+}
+
+std::string report_text(const Report& report, const ReportStyle& style) {
+  std::string out = verdict(report) + '\n' + joined(header_of(report));
+  for (const std::string& each : notes_of(report)) {
+    out += "note: " + each + '\n';
+  }
+  Sections sections;
+  make_sections(report, style, sections);
+  for (const Section& section : sections.list) {
+    out += '\n';
+    out += full_section(report, section, style);
+  }
+  return out;
+}
+
+// What is live at a moment: GPUs one by one, or where they are too many, their sum.
+std::string live_text(const Report& report, const ReportStyle& style, const std::string& moment) {
+  std::string out;
+  Sections sections;
+  make_live_sections(report, style, moment, sections);
+  for (const Section& section : sections.list) {
+    out += full_section(report, section, style);
+  }
+  return report.gpus.empty() ? "Nothing was live " + moment + ".\n" : out;
 }
 
 }  // namespace xlog::tools

@@ -13,10 +13,18 @@ std::string verdict(const Report& report) {
   }
   uint64_t refusals = 0;
   uint64_t leaked = 0;
+  uint64_t at_exit = 0;
+  const GpuReport* grown = nullptr;
   const GpuReport* highest = nullptr;
   for (const GpuReport& gpu : report.gpus) {
     refusals += gpu.refusals;
     leaked += gpu.is_gpu() ? gpu.live : 0;
+    for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+      at_exit += gpu.is_gpu() ? group.freed_at_exit : 0;
+    }
+    if (gpu.is_gpu() && grown == nullptr && !gpu.growing.empty()) {
+      grown = &gpu;
+    }
     if (gpu.is_gpu() && (highest == nullptr || gpu.peak > highest->peak)) {
       highest = &gpu;
     }
@@ -37,10 +45,17 @@ std::string verdict(const Report& report) {
     }
     text += '.';
   }
+  if (grown != nullptr) {
+    const Growth& most = grown->growing.front();
+    text += " It was still growing: " + holder_name(report, most.place) + " went from " + size_text(most.from) + " to " +
+            size_text(most.to) + ".";
+  }
   if (leaked != 0) {
     text += " " + size_text(leaked) + " never freed.";
-  } else if (highest != nullptr) {
+  } else if (highest != nullptr && at_exit == 0) {
     text += " Everything was freed.";
+  } else if (highest != nullptr) {
+    text += " Everything was freed, " + size_text(at_exit) + " of it only at exit.";
   }
   return text.empty() ? "No memory was allocated." : text;
 }
