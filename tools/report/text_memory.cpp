@@ -65,7 +65,8 @@ void write_by_stack(TextPage& page, const std::string& title, uint64_t Group::*b
       page.holders(largest(groups, bytes, blocks, page.style.top), whole);
     }
     if (suppressed != 0) {
-      page.line((whole == 0 ? "\n" + gpu_title(gpu) + ": " : "  ") + size_text(suppressed) + " more " + title + ", suppressed");
+      std::string text = size_text(suppressed) + " more " + title + ", suppressed";
+      whole == 0 ? page.heading(gpu_title(gpu) + ": " + text) : page.line("  " + text);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "tools/report/format.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -17,10 +18,14 @@ struct TextPage {
   std::vector<const GpuReport*> gpus = {};
   std::string out = {};
 
-  void line(const std::string& text) { out += text + '\n'; }
-  void heading(const std::string& text) { line("\n" + text); }
+  // What is written here comes from logs: the line is made safe for a terminal, and stays one line.
+  void line(const std::string& text) { out += terminal_line(text) + '\n'; }
+  void heading(const std::string& text) {
+    out += '\n';
+    line(text);
+  }
   void frames(uint32_t place, const std::string& indent) {
-    out += stack_text(report.stack(place), report.log_of(place), style.all_frames, style.frames, indent);
+    out += terminal_text(stack_text(report.stack(place), report.log_of(place), style.all_frames, style.frames, indent));
   }
   // Who holds what of `whole`, and the rest.
   void holders(const std::vector<Holder>& list, uint64_t whole);
