@@ -35,10 +35,11 @@ bool find_nvml(Nvml& out) noexcept {
   return out.good();
 }
 
-// Of /proc, where the number is one of this process's namespace.
+// Of /proc, where the number is one of this process's namespace. The program's name alone: arguments of other processes may hold
+// what their users would not have in a report of this one, such as a password.
 void describe(GpuProcess& process) noexcept {
   Text<40> path;
-  path.put("/proc/").decimal(process.pid).put("/cmdline").put('\0');
+  path.put("/proc/").decimal(process.pid).put("/comm").put('\0');
   int fd = kernel::open(path.data(), O_RDONLY | O_CLOEXEC);
   struct stat info;
   long n = fd >= 0 ? kernel::read_at(fd, process.command, sizeof process.command - 1, 0) : -1;
@@ -49,9 +50,12 @@ void describe(GpuProcess& process) noexcept {
   if (fd >= 0) {
     kernel::close(fd);
   }
-  for (long i = 0; i + 1 < n; ++i) {  // NUL between two arguments
-    auto c = static_cast<unsigned char>(process.command[i]);
-    process.command[i] = c < ' ' ? ' ' : process.command[i];
+  if (n > 0 && process.command[n - 1] == '\n') {
+    process.command[n - 1] = '\0';
+  }
+  for (char* c = process.command; *c != '\0'; ++c) {  // XLOG_SUMMARY is shown on terminals
+    auto byte = static_cast<unsigned char>(*c);
+    *c = byte < ' ' || byte >= 0x7F ? '?' : *c;
   }
 }
 
