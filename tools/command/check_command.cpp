@@ -85,9 +85,14 @@ bool read_runs(const std::string& path, RunSums& out) {
   return can_judge(examine_log(report));
 }
 
-std::string failures_json(const std::vector<Failure>& failures, const RunSums& sums) {
-  nlohmann::json out = {
-      {"format", kFormatVersion}, {"good", failures.empty()}, {"peak_bytes", sums.peak}, {"failures", nlohmann::json::array()}};
+// `doubts`: why nothing was checked.
+std::string answer_json(const std::vector<std::string>& doubts, const std::vector<Failure>& failures, const RunSums& sums) {
+  nlohmann::json out = {{"format", kFormatVersion},
+                        {"good", failures.empty() && doubts.empty()},
+                        {"judged", doubts.empty()},
+                        {"doubts", doubts},
+                        {"peak_bytes", doubts.empty() ? nlohmann::json(sums.peak) : nlohmann::json()},
+                        {"failures", nlohmann::json::array()}};
   for (const Failure& each : failures) {
     out["failures"].push_back({{"check", each.check}, {"text", each.text}});
   }
@@ -98,7 +103,7 @@ std::string failures_json(const std::vector<Failure>& failures, const RunSums& s
 int answer(const CheckOptions& options, const std::vector<Failure>& failures, const RunSums& sums) {
   int status = failures.empty() ? kYes : kNo;
   if (options.json) {
-    return print_json(failures_json(failures, sums), status);
+    return print_json(answer_json({}, failures, sums), status);
   }
   std::string text;
   for (const Failure& each : failures) {
@@ -137,12 +142,11 @@ int run_check(const CheckOptions& options) {
   constexpr size_t kSnapshots = 8;  // growth is measured from them
   Report report = read_report(std::move(logs), {.snapshots = options.no_growth ? kSnapshots : 0});
   WholeLog whole = examine_log(report);
-  if (!can_judge(whole)) {
-    return kTrouble;
-  }
   if (requests_in(report) == 0 && !options.allow_empty) {
-    complain("no allocation is in the log: nothing is checked (--allow-empty: that is as it should be)");
-    return kTrouble;
+    whole.doubts.emplace_back("no allocation is in the log (--allow-empty: that is as it should be)");
+  }
+  if (!can_judge(whole)) {
+    return options.json ? print_json(answer_json(whole.doubts, {}, {}), kTrouble) : kTrouble;
   }
   std::vector<Failure> failures;
   for (const std::string& each : whole.open_ends) {

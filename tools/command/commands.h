@@ -48,5 +48,7 @@ bool write_out(const std::string& path, std::string_view text);
 // Prints an answer and returns `status`; kTrouble where it cannot be written. Text for people, and JSON as dump() makes it.
 int print_text(std::string_view text, int status);
 int print_json(std::string_view json, int status);
+// `status`; kTrouble, and a line on stderr, where what was written to std::cout did not arrive.
+int finish_output(int status);
 
 }  // namespace xlog::tools

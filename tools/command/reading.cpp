@@ -113,6 +113,14 @@ bool write_out(const std::string& path, std::string_view text) {
 
 int print_text(std::string_view text, int status) { return write_out("", terminal_text(text)) ? status : kTrouble; }
 
+int finish_output(int status) {
+  if (!std::cout.flush()) {
+    complain("standard output cannot be written");
+    return kTrouble;
+  }
+  return status;
+}
+
 int print_json(std::string_view json, int status) { return write_out("", json) ? status : kTrouble; }
 
 }  // namespace xlog::tools

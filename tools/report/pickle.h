@@ -24,7 +24,11 @@ class Pickle {
   void list_goes_on() { out_ << "e("; }
   void end_list() { out_ << 'e'; }
   void number(uint64_t value) {
-    if (value < 1U << 31) {
+    if (value < 1U << 16) {
+      bool is_byte = value < 1U << 8;
+      out_ << (is_byte ? 'K' : 'M');
+      little_endian(value, is_byte ? 1 : 2);
+    } else if (value < 1U << 31) {
       out_ << 'J';
       little_endian(value, 4);
     } else {  // signed: a ninth byte where the highest bit is set
@@ -45,17 +49,18 @@ class Pickle {
   void end_pair() { out_ << '\x86'; }
   // The value that was written last.
   Memo keep() {
-    out_ << 'r';
-    little_endian(kept_, 4);
+    put_memo('q', 'r', kept_);
     return kept_++;
   }
-  void again(Memo memo) {
-    out_ << 'j';
-    little_endian(memo, 4);
-  }
+  void again(Memo memo) { put_memo('h', 'j', memo); }
   void end() { out_ << '.'; }
 
  private:
+  void put_memo(char of_a_byte, char of_four, Memo memo) {
+    bool is_byte = memo < 1U << 8;
+    out_ << (is_byte ? of_a_byte : of_four);
+    little_endian(memo, is_byte ? 1 : 4);
+  }
   void little_endian(uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) {
       out_.put(static_cast<char>(value >> (8 * i)));

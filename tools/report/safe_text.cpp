@@ -28,12 +28,15 @@ Character first_character(std::string_view text) {
   if ((lead & 0xF0U) == 0xE0 && follows(1) && follows(2)) {
     uint32_t code = (lead & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
     bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-    return {code, code >= 0x800 && !is_surrogate ? size_t{3} : size_t{1}, code >= 0x800 && !is_surrogate};
+    if (code >= 0x800 && !is_surrogate) {
+      return {code, 3, true};
+    }
   }
   if (lead >= 0xF0 && lead <= 0xF4 && follows(1) && follows(2) && follows(3)) {
     uint32_t code = (lead & 0x07U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
-    bool in_range = code >= 0x10000 && code <= 0x10FFFF;
-    return {code, in_range ? size_t{4} : size_t{1}, in_range};
+    if (code >= 0x10000 && code <= 0x10FFFF) {
+      return {code, 4, true};
+    }
   }
   return {lead, 1, false};
 }
