@@ -158,3 +158,27 @@ BOOST_AUTO_TEST_CASE(memory_that_grows_until_the_exit) {
     BOOST_TEST(run(20, true, is_freed_at_exit).growth.empty());  // the weights are no growth
   }
 }
+
+// By time: few of the rows are the leak's, and most come at the end. By rows: the program waited before it worked.
+BOOST_AUTO_TEST_CASE(growth_among_many_rows_and_behind_a_long_wait) {
+  LogText busy;
+  LogText waited;
+  waited.allocate({.ptr = 0x9000000, .time = 1, .stack = 3, .generation = 1});
+  for (uint64_t i = 0; i < 20; ++i) {
+    busy.allocate({.ptr = 0x1000000 + i * kMiB, .bytes = kMiB, .time = (1 + i) * kSecond, .stack = 1, .generation = i});
+    waited.allocate({.ptr = 0x1000000 + i * kMiB, .bytes = kMiB, .time = 1000 * kSecond + i, .stack = 1, .generation = 100 + i});
+  }
+  for (uint64_t i = 0; i < 1000; ++i) {
+    busy.allocate({.ptr = 0x9000000, .time = 20 * kSecond + 1 + i, .stack = 2, .generation = 1000 + i});
+    busy.free({.ptr = 0x9000000, .time = 20 * kSecond + 1 + i, .generation = 1000 + i});
+  }
+  BOOST_TEST(examined(busy).growth.size() == 1);
+  BOOST_TEST(examined(waited).growth.size() == 1);
+  // Twenty blocks in the beginning, kept for long, are none.
+  LogText begun;
+  for (uint64_t i = 0; i < 20; ++i) {
+    begun.allocate({.ptr = 0x1000000 + i * kMiB, .bytes = kMiB, .time = kSecond + i, .stack = 1, .generation = i});
+  }
+  begun.allocate({.ptr = 0x9000000, .time = 1000 * kSecond, .stack = 2, .generation = 1000});
+  BOOST_TEST(examined(begun).growth.empty());
+}
