@@ -50,12 +50,10 @@ void describe(GpuProcess& process) noexcept {
   if (fd >= 0) {
     kernel::close(fd);
   }
-  if (n > 0 && process.command[n - 1] == '\n') {
-    process.command[n - 1] = '\0';
-  }
-  for (char* c = process.command; *c != '\0'; ++c) {  // XLOG_SUMMARY is shown on terminals
-    auto byte = static_cast<unsigned char>(*c);
-    *c = byte < ' ' || byte >= 0x7F ? '?' : *c;
+  for (long i = 0; i < n; ++i) {  // XLOG_SUMMARY is shown on terminals; a line end follows the name
+    auto byte = static_cast<unsigned char>(process.command[i]);
+    bool is_end = byte == '\n' && i + 1 == n;
+    process.command[i] = is_end ? '\0' : byte < ' ' || byte >= 0x7F ? '?' : process.command[i];
   }
 }
 
