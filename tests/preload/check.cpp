@@ -43,6 +43,9 @@ BOOST_AUTO_TEST_CASE(check_says_why_it_does_not_judge) {
   BOOST_TEST(told["good"] == false);
   BOOST_TEST(told["judged"] == false);
   BOOST_TEST(told["doubts"].size() == 1);
+  Outcome github = checked(twice, {"--max-peak", "1G", "--github"});
+  BOOST_TEST(github.status == 2);
+  BOOST_TEST(github.out.starts_with("::error title=xlog check%3A not judged::the log contradicts itself"), github.out);
   // Of either run that is compared.
   TempFolder folder;
   twice.write(folder, "before");
@@ -72,6 +75,20 @@ BOOST_AUTO_TEST_CASE(a_log_without_allocations) {
   // What was only refused is something that can be judged.
   LogText refused = LogText().allocate({.bytes = 5, .result = "CUDA_ERROR_OUT_OF_MEMORY"}).mark(xlog::action::exit);
   BOOST_TEST(checked(refused, {"--no-refusals"}).status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_log_was_told_to_leave_out) {
+  TempFolder folder;
+  small_log().mark(xlog::action::exit).write(folder);
+  spit(folder / "x.run.json", json({{"options", {{"XLOG_LOG_MIN", "1MiB"}}}}).dump());
+  Outcome partial = checked({"--no-leaks", folder / "x.csv"});
+  BOOST_TEST(partial.status == 2);
+  BOOST_TEST(partial.err.find("blocks are left out of the log, as XLOG_LOG_MIN or XLOG_LOG_SAMPLE says (--allow-partial") !=
+             std::string::npos);
+  BOOST_TEST(checked({"--no-leaks", "--allow-partial", folder / "x.csv"}).status == 0);
+  LogText off = small_log().mark(xlog::action::log_off).mark(xlog::action::log_on).mark(xlog::action::exit);
+  BOOST_TEST(checked(off, {"--no-leaks"}).status == 2);
+  BOOST_TEST(checked(off, {"--no-leaks", "--allow-partial"}).status == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_annotation_cannot_be_forged) {

@@ -247,11 +247,24 @@ void add_counted(const Report& report, WholeLog& out) {
   }
 }
 
+// By XLOG_LOG_MIN, XLOG_LOG_SAMPLE, XLOG_LOG_START and `xlog log`.
+void add_left_out(const Report& report, WholeLog& out) {
+  bool some = std::any_of(report.logs.begin(), report.logs.end(), [](const ProcessLog& log) { return log.sample + log.least != 0; });
+  if (some) {
+    out.left_out.emplace_back("blocks are left out of the log, as XLOG_LOG_MIN or XLOG_LOG_SAMPLE says");
+  }
+  if (report.switches != 0) {
+    out.left_out.push_back("the log was switched " + plural(report.switches, "time") +
+                           " (xlog log): what happened while it was off is not in it");
+  }
+}
+
 }  // namespace
 
 WholeLog examine_log(const Report& report) {
   WholeLog out;
   add_counted(report, out);
+  add_left_out(report, out);
   std::vector<std::string> problems;  // the analysis has them
   LogMerge merge(report.logs, problems);
   std::vector<OneLog> logs;

@@ -21,6 +21,7 @@ struct KeptGrowth {
 
 struct WholeLog {
   std::vector<std::string> doubts;     // a sentence each: why a log cannot be judged
+  std::vector<std::string> left_out;   // a sentence each: what the log was told to leave out
   std::vector<std::string> open_ends;  // a sentence for each log without its end mark, which is legal
   std::vector<KeptGrowth> growth;      // the largest first
 };

@@ -23,6 +23,7 @@ struct CheckOptions {
   bool no_growth = false;
   bool require_end = false;
   bool allow_empty = false;
+  bool allow_partial = false;
   std::string baseline;
   std::string tolerance = "2%";
   std::string write_baseline;
@@ -69,7 +70,7 @@ uint64_t requests_in(const Report& report) {
 bool read_runs(const std::string& path, RunSums& out) {
   std::string text;
   std::string problem;
-  if (!path.ends_with(".csv") && read_text_file(path, kJsonBytes, text, problem)) {
+  if (read_text_file(path, kJsonBytes, text, problem) && text.starts_with('{')) {
     if (!read_baseline(text, out, problem)) {
       complain(path + ": " + problem);
       return false;
@@ -115,6 +116,18 @@ int answer(const CheckOptions& options, const std::vector<Failure>& failures, co
   return print_text(text, status);
 }
 
+// What stderr says already, for those who read something else.
+int say_doubts(const CheckOptions& options, const std::vector<std::string>& doubts) {
+  if (options.json) {
+    return print_json(answer_json(doubts, {}, {}), kTrouble);
+  }
+  std::string text;
+  for (const std::string& each : doubts) {
+    text += options.github ? github_error("xlog check: not judged", each) + '\n' : "";
+  }
+  return print_text(text, kTrouble);
+}
+
 int run_check(const CheckOptions& options) {
   double tolerance = parse_tolerance(options.tolerance);
   uint64_t most = options.max_peak.empty() ? UINT64_MAX : parse_size_option("--max-peak", options.max_peak);
@@ -145,8 +158,11 @@ int run_check(const CheckOptions& options) {
   if (requests_in(report) == 0 && !options.allow_empty) {
     whole.doubts.emplace_back("no allocation is in the log (--allow-empty: that is as it should be)");
   }
+  for (const std::string& each : whole.left_out) {
+    options.allow_partial ? complain(each) : whole.doubts.push_back(each + " (--allow-partial: what there is is judged)");
+  }
   if (!can_judge(whole)) {
-    return options.json ? print_json(answer_json(whole.doubts, {}, {}), kTrouble) : kTrouble;
+    return say_doubts(options, whole.doubts);
   }
   std::vector<Failure> failures;
   for (const std::string& each : whole.open_ends) {
@@ -191,6 +207,7 @@ Command add_check(CLI::App& app) {
   check->add_flag("--no-growth", options->no_growth, "no memory may grow until the end, also where it is freed at the exit");
   check->add_flag("--require-end", options->require_end, "each log must have its end mark: no process was killed or is running");
   check->add_flag("--allow-empty", options->allow_empty, "a log without any allocation is good, too");
+  check->add_flag("--allow-partial", options->allow_partial, "judge a log that was off at times, or that leaves blocks out by an option");
   check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak");
   check->add_option("--tolerance", options->tolerance, "how much more than the baseline is accepted")->default_val("2%");
   check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline");

@@ -113,6 +113,8 @@ bool write_out(const std::string& path, std::string_view text) {
 
 int print_text(std::string_view text, int status) { return write_out("", terminal_text(text)) ? status : kTrouble; }
 
+int print_json(std::string_view json, int status) { return write_out("", json) ? status : kTrouble; }
+
 int finish_output(int status) {
   if (!std::cout.flush()) {
     complain("standard output cannot be written");
@@ -120,7 +122,5 @@ int finish_output(int status) {
   }
   return status;
 }
-
-int print_json(std::string_view json, int status) { return write_out("", json) ? status : kTrouble; }
 
 }  // namespace xlog::tools
