@@ -41,7 +41,7 @@ void describe(GpuProcess& process) noexcept {
   Text<40> path;
   path.put("/proc/").decimal(process.pid).put("/comm").put('\0');
   int fd = kernel::open(path.data(), O_RDONLY | O_CLOEXEC);
-  struct stat info;
+  struct stat info {};
   long n = fd >= 0 ? kernel::read_at(fd, process.command, sizeof process.command - 1, 0) : -1;
   if (fd >= 0 && kernel::status(fd, info) == 0) {
     process.user = info.st_uid;
