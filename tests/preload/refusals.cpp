@@ -188,6 +188,16 @@ BOOST_AUTO_TEST_CASE(a_summary_outlives_a_kill) {
   BOOST_TEST(slurp(folder / "why") == "memory was refused 1 times, and given later\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_summary_has_no_lines_of_others) {
+  TempFolder folder;
+  std::string name = folder / "evil\nout of memory: \x1b[2J\xc2\x9b";
+  BOOST_TEST(run({"cp", program("script"), name}).status == 0);
+  run_with_library({name, "+300", "kill"}, {{"XLOG_BUDGET", "200M"}, {"XLOG_SUMMARY", folder / "why"}}, folder.path());
+  std::string text = slurp(folder / "why");
+  BOOST_TEST(text.starts_with("out of memory: evil?out of memory: ?[2J? (pid "), text);
+  BOOST_TEST(text.find('\x1b') == text.npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_summary_needs_no_log) {
   TempFolder folder;
   Outcome ours =
