@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "tools/log/block_rows.h"
@@ -18,7 +19,8 @@ struct Block {
   uint64_t stack = kNone;
   uint64_t time = 0;
   uint64_t row = 0;
-  std::string gpu;
+  uint64_t device = kNone;  // kNone: of no GPU
+  bool is_host = false;
 };
 
 // One process's rows, in file order.
@@ -35,17 +37,17 @@ class OneLog {
   void check_cells(const Event& event, bool is_own_format);
   void begin(const Event& event);
   void end(const Event& event);
-  void keep(const Block& block) { kept_[{block.gpu, block.stack}].push_back(block); }
+  void keep(const Block& block) { kept_[{block.device, block.is_host, block.stack}].push_back(block); }
   bool frees_at_exit(uint64_t stack);
   bool grew(const std::vector<Block>& blocks) const;
-  std::string gpu_key(const Event& event) const;
+  std::string gpu_key(uint64_t device, bool is_host) const;
 
   const Report& report_;
   size_t process_;
   std::unordered_map<uint64_t, Block> live_;  // by address
   std::map<uint64_t, uint64_t> replaced_;     // of a live block whose address was given out again: generation, seq
-  std::map<std::pair<std::string, uint64_t>, std::vector<Block>> kept_;
-  std::map<uint64_t, bool> is_exit_;  // by stack
+  std::map<std::tuple<uint64_t, bool, uint64_t>, std::vector<Block>> kept_;  // by device, whether pinned, and stack
+  std::map<uint64_t, bool> is_exit_;                                         // by stack
   uint64_t rows_ = 0;
   uint64_t last_seq_ = 0;
   uint64_t missing_ = 0;
@@ -89,13 +91,14 @@ void OneLog::check_cells(const Event& event, bool is_own_format) {
   }
 }
 
-std::string OneLog::gpu_key(const Event& event) const {
-  if (event.device == kNone) {
-    return std::string(event.kind);
+// As GpuReport::key.
+std::string OneLog::gpu_key(uint64_t device, bool is_host) const {
+  if (device == kNone) {
+    return is_host ? "host" : "import";
   }
   const auto& gpus = report_.logs[process_].gpus;
-  auto info = gpus.find(event.device);
-  return info != gpus.end() && !info->second.uuid.empty() ? info->second.uuid : std::to_string(event.device);
+  auto info = gpus.find(device);
+  return info != gpus.end() && !info->second.uuid.empty() ? info->second.uuid : std::to_string(device);
 }
 
 bool OneLog::frees_at_exit(uint64_t stack) {
@@ -125,7 +128,8 @@ void OneLog::begin(const Event& event) {
                         .stack = event.stack_id,
                         .time = event.time,
                         .row = rows_,
-                        .gpu = gpu_key(event)};
+                        .device = event.device,
+                        .is_host = event.device == kNone && event.kind == "host"};
   }
 }
 
@@ -222,7 +226,9 @@ void OneLog::finish(const RowReader& reader, WholeLog& out) {
   }
   for (const auto& [key, blocks] : kept_) {
     if (grew(blocks)) {
-      KeptGrowth& growth = out.growth.emplace_back(KeptGrowth{.gpu = key.first, .stack = {process_, key.second}, .blocks = blocks.size()});
+      const auto& [device, is_host, stack] = key;
+      KeptGrowth& growth =
+          out.growth.emplace_back(KeptGrowth{.gpu = gpu_key(device, is_host), .stack = {process_, stack}, .blocks = blocks.size()});
       for (const Block& block : blocks) {
         growth.bytes += block.bytes;
       }
