@@ -16,8 +16,20 @@ TextSink& put_bytes(TextSink& out, uint64_t bytes) noexcept {
   return out;
 }
 
+// Names that others have given: XLOG_SUMMARY is shown on terminals, and a line of it is a line of ours.
+TextSink& put_name(TextSink& out, std::string_view name) noexcept {
+  for (size_t i = 0; i < name.size(); ++i) {
+    auto byte = static_cast<unsigned char>(name[i]);
+    auto next = static_cast<unsigned char>(i + 1 < name.size() ? name[i + 1] : 0);
+    bool is_c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // as UTF-8
+    out.put(byte < ' ' || byte == 0x7F || is_c1 ? '?' : name[i]);
+    i += is_c1 ? 1 : 0;
+  }
+  return out;
+}
+
 void put_headline(TextSink& out, const Refusal& refusal) noexcept {
-  out.put("out of memory: ").put(refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
+  put_name(out.put("out of memory: "), refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
   if (refusal.requested == kNone) {
     out.put("more than 64 bits hold");
   } else {
@@ -26,7 +38,7 @@ void put_headline(TextSink& out, const Refusal& refusal) noexcept {
   if (refusal.device < 0) {
     out.put(" of pinned host memory");
   } else {
-    out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" (").put(refusal.gpu_name).put(')');
+    put_name(out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" ("), refusal.gpu_name).put(')');
   }
   out.put(" by ").put(refusal.api).put(", refused by ");
   if (refusal.by_limit) {
@@ -55,7 +67,7 @@ void put_holders(TextSink& out, const Refusal& refusal, std::span<const StackLab
     const LiveHolder& each = refusal.live.list[i];
     put_bytes(out.put("  "), each.bytes).put(" in ").decimal(each.blocks).put(each.blocks == 1 ? " block, " : " blocks, ");
     bool named = i < labels.size() && labels[i].text.size() != 0;
-    out.put(named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
+    put_name(out, named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
     out.put('\n');
   }
 }

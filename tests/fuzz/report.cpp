@@ -11,6 +11,7 @@
 
 #include "tools/analysis/diff.h"
 #include "tools/analysis/simulate.h"
+#include "tools/analysis/whole_log.h"
 #include "tools/report/export.h"
 #include "tools/report/html.h"
 #include "tools/report/oom.h"
@@ -80,6 +81,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       export_folded(report, What::total, sink);
       export_trace(logs, sink, problems);
       export_rmm(logs, 0, sink, problems);
+      export_pytorch(report, sink);
+      export_speedscope(report, sink);
+      export_pprof(report, sink);
+      export_openmetrics(report, sink);
+      examine_log(report);
       break;
     }
     case 6: {

@@ -1,15 +1,18 @@
 #!/bin/bash
 # check-web.sh BUILD: reports against a database, a browser and their schema; ends with "N passed, N failed, N skipped".
-# The libraries come from the package registry, the browser from Debian.
+# The libraries come from the package registry, the browser and Prometheus's parser from Debian.
 set -u
 export XLOG_BUILD=$(cd "$1" && pwd) XLOG_ROOT=$PWD
 skip() { echo "web: skipped: $*"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
 find_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 command -v node >/dev/null && command -v npm >/dev/null || skip "no npm"
-if ! find_browser >/dev/null && command -v apt-get >/dev/null; then
+missing=
+find_browser >/dev/null || missing+=" chromium"
+/usr/bin/python3 -c "import prometheus_client" 2>/dev/null || missing+=" python3-prometheus-client"
+if [ -n "$missing" ] && command -v apt-get >/dev/null; then
   if [ "$(id -u)" = 0 ]; then as=; else as="sudo -n"; fi
-  echo "web: installing chromium" >&2
-  { $as apt-get -qq update && DEBIAN_FRONTEND=noninteractive $as apt-get -qq install -y --no-install-recommends chromium; } >/dev/null 2>&1
+  echo "web: installing$missing" >&2
+  { $as apt-get -qq update && DEBIAN_FRONTEND=noninteractive $as apt-get -qq install -y --no-install-recommends $missing; } >/dev/null 2>&1
 fi
 XLOG_CHROMIUM=$(find_browser) || skip "no chromium"
 export XLOG_CHROMIUM

@@ -7,6 +7,7 @@
 #include "tools/log/json_value.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -67,8 +68,11 @@ std::string baseline_json(const RunSums& run) {
 }
 
 bool read_baseline(const std::string& text, RunSums& out, std::string& problem) {
-  json in = json::parse(text, nullptr, false);
+  json in = parse_json(text, problem);
   const json stacks = json_value(in, "stacks");
+  if (in.is_discarded()) {
+    return false;
+  }
   if (json_string(in, "what") != "xlog baseline" || !stacks.is_array()) {
     problem = "no baseline: make one with xlog check --write-baseline FILE";
     return false;
@@ -128,7 +132,7 @@ std::string diff_text(const RunSums& before, const RunSums& after, What what, si
     size_t told = 0;
     for (const StackChange& each : all) {
       if (each.change == change && told++ < top) {
-        out += "  " + change_text(each.before, each.after) + "  " + each.name + '\n';
+        out += "  " + change_text(each.before, each.after) + "  " + terminal_line(each.name) + '\n';
       }
     }
     out += count > top ? "  and " + count_text(count - top) + " more (--top)\n" : "";

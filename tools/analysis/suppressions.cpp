@@ -1,6 +1,8 @@
 #include "tools/analysis/suppressions.h"
 
-#include <fstream>
+#include <sstream>
+
+#include "tools/log/text_file.h"
 
 namespace xlog::tools {
 
@@ -42,11 +44,14 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
 }
 
 void Suppressions::read(const std::string& path, std::vector<std::string>& problems) {
-  std::ifstream in(path);
-  if (!in) {
-    problems.push_back(path + ": cannot be read");
+  constexpr size_t kMost = 16 << 20;
+  std::string all;
+  std::string problem;
+  if (!read_text_file(path, kMost, all, problem)) {
+    problems.push_back(path + ": " + problem);
     return;
   }
+  std::istringstream in(all);
   std::string line;
   for (size_t number = 1; std::getline(in, line); ++number) {
     size_t begin = line.find_first_not_of(" \t");

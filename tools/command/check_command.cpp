@@ -1,15 +1,14 @@
 // For CI: is a run within what it may use.
-#include <fstream>
-#include <iostream>
 #include <memory>
-#include <sstream>
 
-#include "tools/analysis/diff.h"
+#include "tools/command/checks.h"
 #include "tools/command/commands.h"
+#include "tools/log/json_value.h"
+#include "tools/log/text_file.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/report.h"
-#include "tools/report/stack_text.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -21,17 +20,16 @@ struct CheckOptions {
   bool no_leaks = false;
   bool no_findings = false;
   bool no_refusals = false;
+  bool no_growth = false;
+  bool require_end = false;
+  bool allow_empty = false;
+  bool allow_partial = false;
   std::string baseline;
   std::string tolerance = "2%";
   std::string write_baseline;
   std::string suppressions;
   bool github = false;
   bool json = false;
-};
-
-struct Failure {
-  std::string check;
-  std::string text;
 };
 
 // "2%", as a share of 1.
@@ -50,52 +48,31 @@ double parse_tolerance(const std::string& text) {
   return value / 100;
 }
 
-void check_peak(const Report& report, uint64_t most, std::vector<Failure>& failures) {
-  for (const GpuReport& gpu : report.gpus) {
-    if (gpu.is_gpu() && gpu.peak > most) {
-      auto top = largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, 1);
-      failures.push_back({"max-peak", gpu_title(gpu) + ": peak " + size_text(gpu.peak) + ", " + size_text(gpu.peak - most) + " above " +
-                                          size_text(most) + "; most of it by " + (top.empty() ? "" : holder_name(report, top[0].place))});
-    }
+// False, and the reasons on stderr, where the logs do not hold all of the run: nothing that is not seen can be passed.
+bool can_judge(const WholeLog& whole) {
+  for (const std::string& each : whole.doubts) {
+    complain(each);
   }
+  if (!whole.doubts.empty()) {
+    complain("the log is not whole, so nothing is checked");
+  }
+  return whole.doubts.empty();
 }
 
-// What is freed at exit is no leak.
-void check_leaks(const Report& report, const Suppressions& suppressions, std::vector<Failure>& failures) {
+uint64_t requests_in(const Report& report) {
+  uint64_t requests = 0;
   for (const GpuReport& gpu : report.gpus) {
-    if (gpu.key == "import") {
-      continue;
-    }
-    for (const Holder& each : largest(gpu.by(By::stack), &Group::live, &Group::live_blocks, SIZE_MAX)) {
-      if (!suppressions.match(report.stack(each.place))) {
-        failures.push_back({"no-leaks", gpu_title(gpu) + ": " + size_text(each.bytes) + " in " + plural(each.blocks, "block") +
-                                            " never freed, made by " + holder_name(report, each.place)});
-      }
-    }
+    requests += gpu.allocations + gpu.failed + gpu.live_blocks;
   }
-}
-
-void check_baseline(const RunSums& before, const RunSums& after, double tolerance, std::vector<Failure>& failures) {
-  constexpr uint64_t kLeast = 1 << 20;  // a stack that grew by less is no news
-  auto above = [&](uint64_t was, uint64_t is) { return static_cast<double>(is) > static_cast<double>(was) * (1 + tolerance); };
-  if (above(before.peak, after.peak)) {
-    failures.push_back({"baseline", "peak " + size_text(after.peak) + ", was " + size_text(before.peak)});
-  }
-  for (const StackChange& each : differences(before, after, What::peak)) {
-    if (each.after > each.before && each.distance() >= kLeast && above(each.before, each.after)) {
-      failures.push_back({"baseline", size_text(each.after) + " at the peak, was " + size_text(each.before) + ", by " + each.name});
-    }
-  }
+  return requests;
 }
 
 bool read_runs(const std::string& path, RunSums& out) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
+  std::string text;
   std::string problem;
-  if (in && text.str().starts_with("{")) {
-    if (!read_baseline(text.str(), out, problem)) {
-      std::cerr << "xlog: " << path << ": " << problem << '\n';
+  if (read_text_file(path, kJsonBytes, text, problem) && text.starts_with('{')) {
+    if (!read_baseline(text, out, problem)) {
+      complain(path + ": " + problem);
       return false;
     }
     return true;
@@ -106,34 +83,60 @@ bool read_runs(const std::string& path, RunSums& out) {
   }
   Report report = read_report(std::move(logs), {.snapshots = 0});
   out = sums_of(report);
-  return report.problems.empty();
+  return can_judge(examine_log(report));
 }
 
-// GitHub's form of an annotation; a line end would end it.
-std::string annotation(const Failure& failure) {
-  std::string text;
-  for (char c : failure.text) {
-    text += c == '%' ? "%25" : c == '\n' ? "%0A" : c == '\r' ? "%0D" : std::string(1, c);
-  }
-  return "::error title=xlog " + failure.check + "::" + text;
-}
-
-std::string failures_json(const std::vector<Failure>& failures, const RunSums& sums) {
-  nlohmann::json out = {
-      {"format", kFormatVersion}, {"good", failures.empty()}, {"peak_bytes", sums.peak}, {"failures", nlohmann::json::array()}};
+// `doubts`: why nothing was checked.
+std::string answer_json(const std::vector<std::string>& doubts, const std::vector<Failure>& failures, const RunSums& sums) {
+  nlohmann::json out = {{"format", kFormatVersion},
+                        {"good", failures.empty() && doubts.empty()},
+                        {"judged", doubts.empty()},
+                        {"doubts", doubts},
+                        {"peak_bytes", doubts.empty() ? nlohmann::json(sums.peak) : nlohmann::json()},
+                        {"failures", nlohmann::json::array()}};
   for (const Failure& each : failures) {
     out["failures"].push_back({{"check", each.check}, {"text", each.text}});
   }
   return dump(out);
 }
 
+// The failures, or that there are none.
+int answer(const CheckOptions& options, const std::vector<Failure>& failures, const RunSums& sums) {
+  int status = failures.empty() ? kYes : kNo;
+  if (options.json) {
+    return print_json(answer_json({}, failures, sums), status);
+  }
+  std::string text;
+  for (const Failure& each : failures) {
+    text += (options.github ? github_error("xlog " + each.check, each.text) : terminal_line(each.check + ": " + each.text)) + '\n';
+  }
+  if (failures.empty() && options.write_baseline != "-") {
+    text = "good: peak " + size_text(sums.peak) + ", " + plural(sums.allocations, "allocation") + '\n';
+  }
+  return print_text(text, status);
+}
+
+// What stderr says already, for those who read something else.
+int say_doubts(const CheckOptions& options, const std::vector<std::string>& doubts) {
+  if (options.json) {
+    return print_json(answer_json(doubts, {}, {}), kTrouble);
+  }
+  std::string text;
+  for (const std::string& each : doubts) {
+    text += options.github ? github_error("xlog check: not judged", each) + '\n' : "";
+  }
+  return print_text(text, kTrouble);
+}
+
 int run_check(const CheckOptions& options) {
   double tolerance = parse_tolerance(options.tolerance);
   uint64_t most = options.max_peak.empty() ? UINT64_MAX : parse_size_option("--max-peak", options.max_peak);
-  bool nothing = options.max_peak.empty() && !options.no_leaks && !options.no_findings && !options.no_refusals &&
-                 options.baseline.empty() && options.write_baseline.empty();
+  bool nothing = options.max_peak.empty() && !options.no_leaks && !options.no_growth && !options.no_findings && !options.no_refusals &&
+                 !options.require_end && options.baseline.empty() && options.write_baseline.empty();
   if (nothing) {
-    std::cerr << "xlog: nothing to check: give --max-peak, --no-leaks, --no-findings, --no-refusals or --baseline\n";
+    complain(
+        "nothing to check: give --max-peak, --no-leaks, --no-growth, --no-findings, --no-refusals, --require-end, --baseline or "
+        "--write-baseline");
     return kTrouble;
   }
   Suppressions suppressions;
@@ -144,33 +147,44 @@ int run_check(const CheckOptions& options) {
   RunSums before;
   std::vector<ProcessLog> logs = named_logs(options.names);
   for (const std::string& each : problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
   if (logs.empty() || !problems.empty() || (!options.baseline.empty() && !read_runs(options.baseline, before))) {
     return kTrouble;
   }
-  Report report = read_report(std::move(logs), {.snapshots = 0});
-  // A check that could not see all of the run is not passed.
-  if (!report.problems.empty() || report.rows == 0 || report.lost != 0 || report.foreign_rows != 0) {
-    std::cerr << "xlog: the log is not whole: " << report.rows << " rows, " << report.lost << " lost, " << report.foreign_rows
-              << " lines of something else; nothing is checked\n";
-    return kTrouble;
+  constexpr size_t kSnapshots = 8;  // growth is measured from them
+  Report report = read_report(std::move(logs), {.snapshots = options.no_growth ? kSnapshots : 0});
+  WholeLog whole = examine_log(report);
+  if (requests_in(report) == 0 && !options.allow_empty) {
+    whole.doubts.emplace_back("no allocation is in the log (--allow-empty: that is as it should be)");
+  }
+  for (const std::string& each : whole.left_out) {
+    options.allow_partial ? complain(each) : whole.doubts.push_back(each + " (--allow-partial: what there is is judged)");
+  }
+  if (!can_judge(whole)) {
+    return say_doubts(options, whole.doubts);
   }
   std::vector<Failure> failures;
+  for (const std::string& each : whole.open_ends) {
+    if (options.require_end) {
+      failures.push_back({"require-end", each});
+    } else {
+      complain(each + " (--require-end: that is a failure)");
+    }
+  }
   RunSums sums = sums_of(report);
   check_peak(report, most, failures);
   if (options.no_leaks) {
     check_leaks(report, suppressions, failures);
   }
-  for (const GuardFinding& each : report.findings) {
-    if (options.no_findings) {
-      failures.push_back({"no-findings", "guard: " + each.text});
-    }
+  if (options.no_growth) {
+    check_growth(report, whole, failures);
   }
-  for (const GpuReport& gpu : report.gpus) {
-    if (options.no_refusals && gpu.refusals != 0) {
-      failures.push_back({"no-refusals", gpu_title(gpu) + ": " + plural(gpu.refusals, "request") + " refused for want of memory"});
-    }
+  if (options.no_findings) {
+    check_findings(report, failures);
+  }
+  if (options.no_refusals) {
+    check_refusals(report, failures);
   }
   if (!options.baseline.empty()) {
     check_baseline(before, sums, tolerance, failures);
@@ -178,17 +192,7 @@ int run_check(const CheckOptions& options) {
   if (!options.write_baseline.empty() && !write_out(options.write_baseline, baseline_json(sums))) {
     return kTrouble;
   }
-  if (options.json) {
-    std::cout << failures_json(failures, sums);
-  } else {
-    for (const Failure& each : failures) {
-      std::cout << (options.github ? annotation(each) : each.check + ": " + each.text) << '\n';
-    }
-    if (failures.empty() && options.write_baseline != "-") {
-      std::cout << "good: peak " << size_text(sums.peak) << ", " << plural(sums.allocations, "allocation") << '\n';
-    }
-  }
-  return failures.empty() ? kYes : kNo;
+  return answer(options, failures, sums);
 }
 
 }  // namespace
@@ -200,6 +204,10 @@ Command add_check(CLI::App& app) {
   check->add_flag("--no-leaks", options->no_leaks, "everything must be freed");
   check->add_flag("--no-findings", options->no_findings, "the guard must have found nothing");
   check->add_flag("--no-refusals", options->no_refusals, "no request may have been refused for want of memory");
+  check->add_flag("--no-growth", options->no_growth, "no memory may grow until the end, also where it is freed at the exit");
+  check->add_flag("--require-end", options->require_end, "each log must have its end mark: no process was killed or is running");
+  check->add_flag("--allow-empty", options->allow_empty, "a log without any allocation is good, too");
+  check->add_flag("--allow-partial", options->allow_partial, "judge a log that was off at times, or that leaves blocks out by an option");
   check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak");
   check->add_option("--tolerance", options->tolerance, "how much more than the baseline is accepted")->default_val("2%");
   check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline");

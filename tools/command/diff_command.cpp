@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 
 #include "tools/analysis/diff.h"
@@ -31,8 +30,8 @@ int run_diff(const DiffOptions& options) {
     sums[i] = sums_of(report);
   }
   What what = parse_what(options.what);
-  std::cout << (options.json ? diff_json(sums[0], sums[1], what) : diff_text(sums[0], sums[1], what, options.top)) << std::flush;
-  return kYes;
+  return options.json ? print_json(diff_json(sums[0], sums[1], what), kYes)
+                      : print_text(diff_text(sums[0], sums[1], what, options.top), kYes);
 }
 
 }  // namespace

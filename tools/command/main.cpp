@@ -1,8 +1,10 @@
 // The command `xlog`.
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "tools/command/commands.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -27,11 +29,14 @@ int command(int argc, char** argv) {
     app.parse(argc, argv);
     for (const Command& each : commands) {
       if (*each.app) {
-        return each.run();
+        return finish_output(each.run());
       }
     }
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kYes : kTrouble;
+    std::ostringstream said;
+    int status = app.exit(error, std::cout, said) == 0 ? kYes : kTrouble;
+    std::cerr << terminal_text(said.str());
+    return finish_output(status);
   }
   return kTrouble;
 }

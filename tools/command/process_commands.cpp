@@ -9,6 +9,7 @@
 #include "tools/command/doctor.h"
 #include "tools/command/launch.h"
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -48,7 +49,7 @@ int doctor_command(const std::vector<std::string>& command, bool as_json) {
   nlohmann::json findings = nlohmann::json::array();
   std::string text;
   for (const Finding& each : examine(command)) {
-    text += (each.good ? "  ok  " : "  NO  ") + each.text + '\n';
+    text += (each.good ? "  ok  " : "  NO  ") + terminal_line(each.text) + '\n';
     findings.push_back({{"good", each.good}, {"text", each.text}});
     good = good && each.good;
   }
@@ -61,7 +62,7 @@ int log_command(bool on, const std::vector<unsigned>& pids) {
   for (unsigned pid : pids) {
     std::string said;
     bool reached = switch_log(pid, on, said);
-    (reached ? std::cout : std::cerr) << (reached ? "" : "xlog: ") << said << '\n';
+    (reached ? std::cout : std::cerr) << (reached ? "" : "xlog: ") << terminal_line(said) << '\n';
     good = good && reached;
   }
   return good ? 0 : 2;

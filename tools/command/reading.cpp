@@ -3,13 +3,14 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
 #include "tools/report/format.h"
+#include "tools/report/output_file.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -17,7 +18,7 @@ std::vector<ProcessLog> named_logs(const std::vector<std::string>& names) {
   std::vector<std::string> problems;
   std::vector<ProcessLog> logs = find_logs(names, problems);
   for (const std::string& each : problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
   return logs;
 }
@@ -79,10 +80,10 @@ Report read_report(std::vector<ProcessLog> logs, AnalysisOptions options) {
   Report report = analyse(std::move(logs), options);
   options.progress = {};
   for (const std::string& each : report.problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
   for (const std::string& each : report.notes) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
   return report;
 }
@@ -98,18 +99,28 @@ uint64_t parse_size_option(const std::string& name, const std::string& text) {
   return bytes;
 }
 
-bool write_out(const std::string& path, const std::string& text) {
-  if (path.empty() || path == "-") {
-    std::cout << text << std::flush;
-    return std::cout.good();
-  }
-  std::ofstream out(path, std::ios::binary);
-  out << text << std::flush;
-  if (!out) {
-    std::cerr << "xlog: " << path << ": cannot be written\n";
+void complain(const std::string& sentence) { std::cerr << "xlog: " + terminal_line(sentence) + '\n' << std::flush; }
+
+bool write_out(const std::string& path, std::string_view text) {
+  OutputFile out(path);
+  out.stream() << text;
+  if (!out.commit()) {
+    complain(out.problem());
     return false;
   }
   return true;
+}
+
+int print_text(std::string_view text, int status) { return write_out("", terminal_text(text)) ? status : kTrouble; }
+
+int print_json(std::string_view json, int status) { return write_out("", json) ? status : kTrouble; }
+
+int finish_output(int status) {
+  if (!std::cout.flush()) {
+    complain("standard output cannot be written");
+    return kTrouble;
+  }
+  return status;
 }
 
 }  // namespace xlog::tools

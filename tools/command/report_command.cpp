@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 
 #include "tools/analysis/moment.h"
@@ -8,6 +7,7 @@
 #include "tools/report/html.h"
 #include "tools/report/oom.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -31,16 +31,18 @@ struct ReportOptions {
 int status_of(const Report& report) { return report.problems.size() == report.logs.size() ? kTrouble : kYes; }
 
 int verify(const Report& report) {
+  std::string text;
   for (const std::string& each : report.contradictions) {
-    std::cout << each << '\n';
+    text += terminal_line(each) + '\n';
   }
   uint64_t live = 0;
   for (const GpuReport& gpu : report.gpus) {
     live += gpu.live;
   }
-  std::cout << report.rows << " rows, " << report.contradiction_count << " contradictions, " << report.foreign_rows << " foreign, "
-            << report.unfinished_rows << " unfinished, " << report.lost << " lost, live at the end " << live << " bytes\n";
-  return report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? kYes : kNo;
+  text += std::to_string(report.rows) + " rows, " + std::to_string(report.contradiction_count) + " contradictions, " +
+          std::to_string(report.foreign_rows) + " foreign, " + std::to_string(report.unfinished_rows) + " unfinished, " +
+          std::to_string(report.lost) + " lost, live at the end " + std::to_string(live) + " bytes\n";
+  return print_text(text, report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? kYes : kNo);
 }
 
 // "peak" is the moment at which the GPU that had the most had it.
@@ -54,28 +56,26 @@ int report_at(const std::string& at, std::vector<ProcessLog> logs, const ReportO
                 : at == "end" ? std::optional(UINT64_MAX)
                               : parse_moment(at, whole.first_time);
   if (!moment) {
-    std::cerr << "xlog: --at " << at << ": give peak, end, nanoseconds since the epoch, or 1.5s, 20ms, 300us after the first row\n";
+    complain("--at " + at + ": give peak, end, nanoseconds since the epoch, or 1.5s, 20ms, 300us after the first row");
     return kTrouble;
   }
   Report report = analyse(std::move(logs), {.until = *moment});
   std::string told =
       at == "end" ? "at the end" : "at " + time_text(*moment > whole.first_time ? *moment - whole.first_time : 0) + " after the first call";
-  std::cout << (options.json ? report_json(report, options.style) : live_text(report, options.style, told)) << std::flush;
-  return status_of(report);
+  return options.json ? print_json(report_json(report, options.style), status_of(report))
+                      : print_text(live_text(report, options.style, told), status_of(report));
 }
 
 int report_oom(const std::vector<ProcessLog>& logs, const ReportOptions& options) {
   OomReports reports = read_oom_reports(logs, options.style.top, options.style.all_frames);
   for (const std::string& each : reports.problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
+  int status = reports.problems.empty() ? kYes : kTrouble;
   if (options.json) {
-    std::cout << reports.json << std::flush;
-  } else {
-    std::cout << (reports.count != 0 ? reports.text : "No memory was refused, or the log is of a version that did not tell.\n")
-              << std::flush;
+    return print_json(reports.json, status);
   }
-  return reports.problems.empty() ? kYes : kTrouble;
+  return print_text(reports.count != 0 ? reports.text : "No memory was refused, or the log is of a version that did not tell.\n", status);
 }
 
 int run_report(ReportOptions& options) {
@@ -86,7 +86,7 @@ int run_report(ReportOptions& options) {
   options.full = options.full || options.style.all_frames;
   std::optional<Split> split = parse_split(options.by);
   for (const std::string& each : problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
   std::vector<ProcessLog> logs = named_logs(options.names);
   if (logs.empty() || !problems.empty()) {
@@ -108,20 +108,20 @@ int run_report(ReportOptions& options) {
     std::string page;
     std::string problem;
     if (!report_html(report, options.style, page, problem)) {
-      std::cerr << "xlog: " << problem << '\n';
+      complain(problem);
       return kTrouble;
     }
     return write_out(options.html, page) ? status_of(report) : kTrouble;
   }
+  int status = status_of(report);
   if (split) {
-    std::cout << (options.json ? split_json(report, *split) : split_text(report, options.style, *split)) << std::flush;
-  } else {
-    std::cout << (options.json   ? report_json(report, options.style)
-                  : options.full ? report_text(report, options.style)
-                                 : short_report_text(report, options.style, terminal_of(options.colour)))
-              << std::flush;
+    return options.json ? print_json(split_json(report, *split), status) : print_text(split_text(report, options.style, *split), status);
   }
-  return status_of(report);
+  if (options.json) {
+    return print_json(report_json(report, options.style), status);
+  }
+  return print_text(
+      options.full ? report_text(report, options.style) : short_report_text(report, options.style, terminal_of(options.colour)), status);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 
 #include "tools/analysis/simulate.h"
@@ -27,8 +26,9 @@ int run_simulate(const Options& options) {
   simulated.progress = terminal_progress();
   Simulation simulation = simulate(std::move(logs), simulated);
   simulated.progress = {};
-  std::cout << (options.json ? simulation_json(simulation, simulated) : simulation_text(simulation, simulated)) << std::flush;
-  return simulation.report.problems.size() == count ? kTrouble : simulation.fits() ? kYes : kNo;
+  int status = simulation.report.problems.size() == count ? kTrouble : simulation.fits() ? kYes : kNo;
+  return options.json ? print_json(simulation_json(simulation, simulated), status)
+                      : print_text(simulation_text(simulation, simulated), status);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 
 #include "tools/command/commands.h"
@@ -20,17 +19,17 @@ int whatis_command(const Options& options) {
   WhatisQuery query = options.query;
   std::optional<uint64_t> parsed = parse_address(options.address);
   if (!parsed) {
-    std::cerr << "xlog: \"" << options.address << "\" is no address: give it as 0x7f0000000000\n";
+    complain("\"" + options.address + "\" is no address: give it as 0x7f0000000000");
     return kTrouble;
   }
   query.address = *parsed;
   std::vector<ProcessLog> logs = named_logs(options.names);
   WhatisAnswer answer = what_is(query, logs, true);
   for (const std::string& each : answer.problems) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
   }
-  std::cout << (options.json ? whatis_json(answer, query) : whatis_text(answer, query, options.all_frames)) << std::flush;
-  return logs.empty() || !answer.problems.empty() ? kTrouble : answer.found() ? kYes : kNo;
+  int status = logs.empty() || !answer.problems.empty() ? kTrouble : answer.found() ? kYes : kNo;
+  return options.json ? print_json(whatis_json(answer, query), status) : print_text(whatis_text(answer, query, options.all_frames), status);
 }
 
 }  // namespace

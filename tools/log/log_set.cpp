@@ -33,12 +33,9 @@ bool is_log(const fs::path& path) {
 }
 
 void read_run_info(ProcessLog& log) {
-  std::error_code error;
-  if (!fs::is_regular_file(log.stem + ".run.json", error)) {
-    return;
-  }
-  std::ifstream in(log.stem + ".run.json");
-  json info = json::parse(in, nullptr, false);
+  constexpr size_t kMost = 16 << 20;
+  std::string problem;  // a log without it is read as well as can be
+  json info = read_json_file(log.stem + ".run.json", kMost, problem);
   if (!info.is_object()) {
     return;
   }

@@ -8,6 +8,7 @@
 #include "tools/log/libraries.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 extern "C" {
@@ -40,8 +41,11 @@ class PageData {
 
   json make() {
     choose_places();
-    json out = {
-        {"title", title()}, {"verdict", verdict(report_)}, {"length", report_.span.length()}, {"notes", notes()}, {"gpus", json::array()}};
+    json out = {{"title", title()},
+                {"verdict", terminal_line(verdict(report_))},
+                {"length", report_.span.length()},
+                {"notes", notes()},
+                {"gpus", json::array()}};
     size_t gpus = 0;
     for (const GpuReport& gpu : report_.gpus) {
       if (gpu.peak != 0 && gpus++ < kMostGpus) {
@@ -57,20 +61,21 @@ class PageData {
   std::string title() const {
     const ProcessLog& first = report_.logs.front();
     std::string what = first.arguments.empty() ? first.program.empty() ? first.csv : first.program : first.arguments;
-    return report_.logs.size() > 1 ? what + " and " + std::to_string(report_.logs.size() - 1) + " more processes" : what;
+    what += report_.logs.size() > 1 ? " and " + std::to_string(report_.logs.size() - 1) + " more processes" : "";
+    return terminal_line(what);
   }
 
   json notes() const {
     json out = json::array();
     for (const GuardFinding& each : report_.findings) {
-      out.push_back("guard: " + each.text);
+      out.push_back(terminal_line("guard: " + each.text));
     }
     for (const GpuReport& gpu : report_.gpus) {
       for (const Refusal& each : gpu.refused) {
-        out.push_back(gpu_title(gpu) + ": " + (each.by_limit() ? "the limit" : "the driver") + " refused " +
-                      (each.requested == kNone ? "more than 64 bits hold" : size_text(each.requested)) + " with " + size_text(each.live) +
-                      " in use, " + time_text(each.time - report_.first_time) + " after the first call, by " +
-                      holder_name(report_, each.place));
+        out.push_back(terminal_line(gpu_title(gpu) + ": " + (each.by_limit() ? "the limit" : "the driver") + " refused " +
+                                    (each.requested == kNone ? "more than 64 bits hold" : size_text(each.requested)) + " with " +
+                                    size_text(each.live) + " in use, " + time_text(each.time - report_.first_time) +
+                                    " after the first call, by " + holder_name(report_, each.place)));
       }
     }
     if (report_.lost != 0) {
@@ -125,7 +130,7 @@ class PageData {
   size_t frame_number(const std::string& name) {
     auto [it, fresh] = frame_numbers_.try_emplace(name, frame_numbers_.size());
     if (fresh) {
-      frames_json_.push_back(name);
+      frames_json_.push_back(terminal_line(name));
     }
     return it->second;
   }
@@ -149,7 +154,7 @@ class PageData {
   uint64_t since(uint64_t time) const { return time > report_.span.first ? time - report_.span.first : 0; }
 
   json gpu_json(const GpuReport& gpu) const {
-    json out = {{"title", gpu_title(gpu)},
+    json out = {{"title", terminal_line(gpu_title(gpu))},
                 {"peak", gpu.peak},
                 {"peak_time", since(gpu.peak_time)},
                 {"steps", gpu.timeline.highest()},
@@ -186,7 +191,7 @@ class PageData {
     json rows = json::array();
     for (size_t i = 0; i < std::min({order.size(), kMostRows, limits_.places}); ++i) {
       json row = group_json(order[i].group);
-      row["name"] = by == By::stack ? stack_name(order[i].number) : label(report_, by, order[i].number);
+      row["name"] = terminal_line(by == By::stack ? stack_name(order[i].number) : label(report_, by, order[i].number));
       rows.push_back(std::move(row));
     }
     return rows;
@@ -215,14 +220,8 @@ class PageData {
   json frames_json_ = json::array();
 };
 
-// Inside a script element: nothing may end it.
-std::string for_script(const json& data) {
-  std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
-  for (size_t at = text.find('<'); at != text.npos; at = text.find('<', at)) {
-    text.replace(at, 1, "\\u003c");
-  }
-  return text;
-}
+// Inside a script element: nothing may end it. Characters that would act on the page are in no text above.
+std::string for_script(const json& data) { return json_for_script(data.dump(-1, ' ', false, json::error_handler_t::replace)); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "tools/report/json_parts.h"
 
 #include "tools/log/libraries.h"
+#include "tools/report/safe_text.h"
 
 namespace xlog::tools {
 
@@ -68,6 +69,6 @@ json holes_json(const Holes& holes) {
   return holes.known ? json{{"count", holes.count}, {"bytes", holes.bytes}, {"largest_bytes", holes.largest}} : json();
 }
 
-std::string dump(const json& value) { return value.dump(2, ' ', false, json::error_handler_t::replace) + '\n'; }
+std::string dump(const json& value) { return json_for_terminal(value.dump(2, ' ', false, json::error_handler_t::replace)) + '\n'; }
 
 }  // namespace xlog::tools

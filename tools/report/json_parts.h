@@ -14,7 +14,7 @@ nlohmann::json stack_json(const ProcessLog& log, const StackFile& stacks, uint64
 nlohmann::json holders_json(const Report& report, const std::vector<Holder>& holders, bool with_frames = true);
 nlohmann::json group_json(const Group& group);
 nlohmann::json holes_json(const Holes& holes);
-// As text; what is not UTF-8 in a log becomes U+FFFD.
+// As text; what is not UTF-8 in a log becomes U+FFFD, and what would act on a terminal is escaped.
 std::string dump(const nlohmann::json& value);
 
 }  // namespace xlog::tools

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tools/analysis/analysis.h"
 #include "tools/log/json_value.h"
 #include "tools/log/libraries.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -21,6 +22,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
+
+constexpr size_t kMostBytes = 1 << 20;  // of a report: the library writes some 20 KiB
+constexpr size_t kMostHolders = 50;     // LiveHolders::kMost
 
 uint64_t number(const json& from, const char* name) { return json_number(from, name, kNone); }
 
@@ -47,10 +51,10 @@ class OneReport {
   }
 
  private:
-  void line(const std::string& text) { out_ += text + '\n'; }
+  void line(const std::string& text) { out_ += terminal_line(text) + '\n'; }
   void frames(uint64_t stack, const std::string& indent) {
     if (stack != kNone) {
-      out_ += stack_text(stacks_.find(stack), log_, all_frames_, 3, indent);
+      out_ += terminal_text(stack_text(stacks_.find(stack), log_, all_frames_, 3, indent));
     }
   }
 
@@ -165,10 +169,22 @@ class OneReport {
   std::string out_;
 };
 
+// Each holder has a stack of its own, and the library names so many at most. A file with more was written by somebody else: the
+// frames that are put to each would make a report of a thousand times its size.
+void keep_known_holders(json& oom) {
+  std::set<uint64_t> known;
+  json kept = json::array();
+  for (json& each : oom["holders"]) {
+    if (each.is_object() && kept.size() < kMostHolders && known.insert(number(each, "stack_id")).second) {
+      kept.push_back(std::move(each));
+    }
+  }
+  oom["holders"] = std::move(kept);
+}
+
 // Names and libraries for the numbers of stacks.
 void complete(json& oom, const ProcessLog& log, const StackFile& stacks) {
   for (json& each : oom["holders"]) {
-    each = each.is_object() ? each : json::object();
     uint64_t id = number(each, "stack_id");
     const Stack* stack = id != kNone ? stacks.find(id) : nullptr;
     each["library"] = library_of(stack, log.environment);
@@ -206,12 +222,13 @@ OomReports read_oom_reports(const std::vector<ProcessLog>& logs, size_t top, boo
     stacks.read(log.stem + ".stacks.csv");
     stacks.resolve();
     for (const std::string& path : files) {
-      std::ifstream in(path);
-      json oom = json::parse(in, nullptr, false);
+      std::string problem;
+      json oom = read_json_file(path, kMostBytes, problem);
       if (!json_value(oom, "holders").is_array()) {
-        out.problems.push_back(path + ": not a report of this tool");
+        out.problems.push_back(path + ": not a report of this tool" + (problem.empty() ? "" : " (" + problem + ")"));
         continue;
       }
+      keep_known_holders(oom);
       std::string text = OneReport(log, stacks, top, all_frames).text(oom);
       complete(oom, log, stacks);
       all.emplace_back(number(oom, "time_ns"), std::move(text), std::move(oom));

@@ -5,6 +5,7 @@
 #include "tools/report/lines.h"
 #include "tools/report/notes.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/sections/sections.h"
 #include "tools/report/stack_text.h"
 
@@ -12,19 +13,21 @@ namespace xlog::tools {
 
 namespace {
 
+// What is written comes from logs: each text is made safe for a terminal before it is put into lines.
+
 // The cells of all rows, each column as wide as its widest cell.
 std::vector<std::string> table_of(const Section& section) {
   std::vector<size_t> widths(section.columns.size());
   for (size_t column = 0; column < widths.size(); ++column) {
     for (const Row& row : section.rows) {
-      widths[column] = std::max(widths[column], columns_of(cell_text(section.columns[column], row.cells[column])));
+      widths[column] = std::max(widths[column], columns_of(terminal_line(cell_text(section.columns[column], row.cells[column]))));
     }
   }
   std::vector<std::string> lines;
   for (const Row& row : section.rows) {
     std::string line;
     for (size_t column = 0; column < widths.size(); ++column) {
-      std::string cell = cell_text(section.columns[column], row.cells[column]);
+      std::string cell = terminal_line(cell_text(section.columns[column], row.cells[column]));
       std::string space(widths[column] - columns_of(cell), ' ');
       bool is_text = section.columns[column].unit == Unit::text;
       line += "  " + (is_text ? cell + (column + 1 < widths.size() ? space : "") : space + cell);
@@ -36,36 +39,36 @@ std::vector<std::string> table_of(const Section& section) {
 
 // A section of the short report, with at most `rows` of its rows.
 std::vector<std::string> short_section(const Report& report, const Section& section, size_t rows, const Terminal& terminal) {
-  std::vector<std::string> lines = wrapped(section.title, terminal.width, "  ");
+  std::vector<std::string> lines = wrapped(terminal_line(section.title), terminal.width, "  ");
   for (std::string& each : lines) {
     each = section.is_trouble ? red(each, terminal) : bold(each, terminal);
   }
   std::vector<std::string> table = table_of(section);
   for (size_t i = 0; i < std::min(rows, table.size()); ++i) {
     uint32_t place = section.rows[i].place;
-    lines.push_back(shortened(table[i] + (place != kNoPlace ? "  " + holder_name(report, place) : ""), terminal.width));
+    lines.push_back(shortened(table[i] + (place != kNoPlace ? "  " + terminal_line(holder_name(report, place)) : ""), terminal.width));
   }
   if (!section.next.empty()) {
-    lines.push_back(faint(shortened("  try: " + section.next, terminal.width), terminal));
+    lines.push_back(faint(shortened("  try: " + terminal_line(section.next), terminal.width), terminal));
   }
   return lines;
 }
 
 // A section with all of its rows, and the stacks that they are about.
 std::string full_section(const Report& report, const Section& section, const ReportStyle& style) {
-  std::string out = section.title + '\n';
+  std::string out = terminal_line(section.title) + '\n';
   std::vector<std::string> table = table_of(section);
   for (size_t i = 0; i < table.size(); ++i) {
     uint32_t place = section.rows[i].place;
     out += table[i] + '\n';
     if (place != kNoPlace) {
-      out += stack_text(report.stack(place), report.log_of(place), style.all_frames, style.frames, "      ");
+      out += terminal_text(stack_text(report.stack(place), report.log_of(place), style.all_frames, style.frames, "      "));
     }
   }
   for (const std::string& each : section.remarks) {
-    out += "  " + each + '\n';
+    out += "  " + terminal_line(each) + '\n';
   }
-  return out + (section.next.empty() ? "" : "  try: " + section.next + '\n');
+  return out + (section.next.empty() ? "" : "  try: " + terminal_line(section.next) + '\n');
 }
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -83,15 +86,15 @@ std::string short_report_text(const Report& report, const ReportStyle& style, co
   constexpr size_t kMostNotes = 4;
   std::vector<std::string> top;
   for (const std::string& each : header_of(report)) {
-    top.push_back(shortened(each, terminal.width));
+    top.push_back(shortened(terminal_line(each), terminal.width));
   }
   top.emplace_back();
-  for (const std::string& each : wrapped(verdict(report), terminal.width, "")) {
+  for (const std::string& each : wrapped(terminal_line(verdict(report)), terminal.width, "")) {
     top.push_back(bold(each, terminal));
   }
   std::vector<std::string> notes = notes_of(report);
   for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) {
-    top.push_back(shortened("note: " + notes[i], terminal.width));
+    top.push_back(shortened("note: " + terminal_line(notes[i]), terminal.width));
   }
   Sections sections;
   make_sections(report, style, sections);
@@ -120,15 +123,16 @@ std::string short_report_text(const Report& report, const ReportStyle& style, co
       shown.pop_back();
     }
   }
-  std::string more =
-      shown.size() == sections.list.size() ? "" : "\n" + faint("All of it: xlog report --full " + name_of(report.logs), terminal) + '\n';
+  std::string more = shown.size() == sections.list.size()
+                         ? ""
+                         : "\n" + faint("All of it: xlog report --full " + terminal_line(name_of(report.logs)), terminal) + '\n';
   return joined(top) + joined(body) + more;
 }
 
 std::string report_text(const Report& report, const ReportStyle& style) {
-  std::string out = verdict(report) + '\n' + joined(header_of(report));
+  std::string out = terminal_line(verdict(report)) + '\n' + terminal_text(joined(header_of(report)));
   for (const std::string& each : notes_of(report)) {
-    out += "note: " + each + '\n';
+    out += "note: " + terminal_line(each) + '\n';
   }
   Sections sections;
   make_sections(report, style, sections);

@@ -3,6 +3,7 @@
 #include "tools/analysis/simulate.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -13,10 +14,10 @@ std::string simulation_text(const Simulation& simulation, const SimulateOptions&
   const Report& report = simulation.report;
   std::string out;
   for (const std::string& each : report.problems) {
-    out += "note: " + each + '\n';
+    out += "note: " + terminal_line(each) + '\n';
   }
   for (const SimulatedGpu& gpu : simulation.gpus) {
-    out += gpu.title + " with " + size_text(options.gpu_bytes) + ": ";
+    out += terminal_line(gpu.title) + " with " + size_text(options.gpu_bytes) + ": ";
     out += gpu.refused == 0 ? "fits" : "does not fit: " + plural(gpu.refused, "request") + " would be refused";
     out += "; it needs " + size_text(gpu.needed) + ", " + size_text(gpu.context) +
            " of it beside the blocks: contexts, libraries, and whoever else was on the GPU (--context)\n";

@@ -7,6 +7,7 @@
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -49,11 +50,11 @@ std::optional<Split> parse_split(const std::string& name) {
 std::string split_text(const Report& report, const ReportStyle&, Split split) {
   std::string out;
   for (const GpuReport& gpu : report.gpus) {
-    out += gpu_title(gpu) + ", by " + kSplits[static_cast<size_t>(split)] + "\n" + right("at the peak", 13) + right("at the end", 13) +
-           right("in all", 13) + right("allocations", 14) + right("refused", 10) + '\n';
+    out += terminal_line(gpu_title(gpu)) + ", by " + kSplits[static_cast<size_t>(split)] + "\n" + right("at the peak", 13) +
+           right("at the end", 13) + right("in all", 13) + right("allocations", 14) + right("refused", 10) + '\n';
     for (const auto& [name, group] : groups_of(report, gpu, split)) {
       out += right(size_text(group.at_peak), 13) + right(size_text(group.live), 13) + right(size_text(group.bytes), 13) +
-             right(count_text(group.allocations), 14) + right(count_text(group.failures), 10) + "  " + name + '\n';
+             right(count_text(group.allocations), 14) + right(count_text(group.failures), 10) + "  " + terminal_line(name) + '\n';
     }
   }
   return out;

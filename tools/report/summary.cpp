@@ -3,9 +3,35 @@
 
 #include "tools/report/format.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
+
+namespace {
+
+uint64_t freed_only_at_exit(const GpuReport& gpu) {
+  uint64_t bytes = 0;
+  for (const auto& [place, group] : gpu.by(By::stack).entries()) {
+    bytes += group.freed_at_exit;
+  }
+  return bytes;
+}
+
+// The stack that grew by the most.
+std::string growing_text(const Report& report) {
+  const Growth* most = nullptr;
+  for (const GpuReport& gpu : report.gpus) {
+    for (const Growth& each : gpu.growing) {
+      most = gpu.is_gpu() && (most == nullptr || each.to - each.from > most->to - most->from) ? &each : most;
+    }
+  }
+  return most == nullptr ? ""
+                         : " Still growing: " + holder_name(report, most->place) + ", from " + size_text(most->from) + " to " +
+                               size_text(most->to) + " over the second half.";
+}
+
+}  // namespace
 
 std::string verdict(const Report& report) {
   if (report.rows == 0) {
@@ -14,17 +40,11 @@ std::string verdict(const Report& report) {
   uint64_t refusals = 0;
   uint64_t leaked = 0;
   uint64_t at_exit = 0;
-  const GpuReport* grown = nullptr;
   const GpuReport* highest = nullptr;
   for (const GpuReport& gpu : report.gpus) {
     refusals += gpu.refusals;
     leaked += gpu.is_gpu() ? gpu.live : 0;
-    for (const auto& [place, group] : gpu.by(By::stack).entries()) {
-      at_exit += gpu.is_gpu() ? group.freed_at_exit : 0;
-    }
-    if (gpu.is_gpu() && grown == nullptr && !gpu.growing.empty()) {
-      grown = &gpu;
-    }
+    at_exit += gpu.is_gpu() ? freed_only_at_exit(gpu) : 0;
     if (gpu.is_gpu() && (highest == nullptr || gpu.peak > highest->peak)) {
       highest = &gpu;
     }
@@ -45,18 +65,12 @@ std::string verdict(const Report& report) {
     }
     text += '.';
   }
-  if (grown != nullptr) {
-    const Growth& most = grown->growing.front();
-    text += " It was still growing: " + holder_name(report, most.place) + " went from " + size_text(most.from) + " to " +
-            size_text(most.to) + ".";
-  }
   if (leaked != 0) {
     text += " " + size_text(leaked) + " never freed.";
-  } else if (highest != nullptr && at_exit == 0) {
-    text += " Everything was freed.";
   } else if (highest != nullptr) {
-    text += " Everything was freed, " + size_text(at_exit) + " of it only at exit.";
+    text += at_exit != 0 ? " Everything was freed, " + size_text(at_exit) + " of it only at the exit." : " Everything was freed.";
   }
+  text += growing_text(report);
   return text.empty() ? "No memory was allocated." : text;
 }
 
@@ -65,7 +79,7 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
   size_t lines = 0;
   auto line = [&](const std::string& text) {
     if (lines++ < 9) {
-      out += "xlog: " + text + '\n';
+      out += "xlog: " + terminal_line(text) + '\n';
     }
   };
   if (!ending.empty()) {
@@ -112,7 +126,8 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
   }
   if (!where.empty() && report.rows != 0) {
     bool refused = std::any_of(report.gpus.begin(), report.gpus.end(), [](const GpuReport& gpu) { return gpu.refusals != 0; });
-    out += "xlog: log in " + where + "\nxlog: next: xlog report " + (refused ? "--oom " : "") + where + '\n';
+    std::string safe = terminal_line(where);
+    out += "xlog: log in " + safe + "\nxlog: next: xlog report " + (refused ? "--oom " : "") + safe + '\n';
   }
   return out;
 }

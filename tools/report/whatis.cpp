@@ -4,6 +4,7 @@
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/report.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
@@ -22,7 +23,7 @@ class InProcess {
   std::string text() const {
     const ProcessLog& log = here_.log;
     std::string out =
-        hex_text(address_) + " in " + (log.program.empty() ? log.csv : log.program + " (pid " + std::to_string(log.pid) + ")");
+        hex_text(address_) + " in " + terminal_line(log.program.empty() ? log.csv : log.program + " (pid " + std::to_string(log.pid) + ")");
     out += here_.now ? ":\n" + describe(*here_.now, true) : here_.past.empty() ? ": in no block of this log\n" : ": free now\n";
     for (size_t i = 0; i < std::min(here_.past.size(), kPastShown); ++i) {
       out += describe(here_.past[here_.past.size() - 1 - i], false);
