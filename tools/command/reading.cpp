@@ -9,6 +9,7 @@
 
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
+#include "tools/log/debuginfod.h"
 #include "tools/report/format.h"
 
 namespace xlog::tools {
@@ -20,6 +21,13 @@ std::vector<ProcessLog> named_logs(const std::vector<std::string>& names) {
     std::cerr << "xlog: " << each << '\n';
   }
   return logs;
+}
+
+void add_debuginfod_option(CLI::App* command) {
+  command
+      ->add_option_function<unsigned>("--debuginfod", allow_debuginfod,
+                                      "ask the servers of DEBUGINFOD_URLS for debug information, for so many seconds in all")
+      ->check(CLI::Range(1, 3600));
 }
 
 std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns) {
