@@ -4,6 +4,7 @@
 #include <elfutils/libdw.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tools/log/demangle.h"
 
@@ -33,6 +34,13 @@ uint64_t number_of(Dwarf_Die& die, unsigned name) {
   return dwarf_attr(&die, name, &found) != nullptr && dwarf_formudata(&found, &value) == 0 ? value : 0;
 }
 
+// Some compilers write a path as it was given to them, from the folder that they ran in.
+std::string whole_path(Dwarf_Die& unit, const char* path) {
+  Dwarf_Attribute found;
+  const char* folder = *path != '/' && dwarf_attr(&unit, DW_AT_comp_dir, &found) != nullptr ? dwarf_formstring(&found) : nullptr;
+  return folder != nullptr && *folder == '/' ? (std::filesystem::path(folder) / path).lexically_normal().string() : path;
+}
+
 // Where an inlined function was called.
 void put_call(Dwarf_Die& unit, Dwarf_Die& inlined, CodeName& out) {
   Dwarf_Files* files = nullptr;
@@ -41,7 +49,7 @@ void put_call(Dwarf_Die& unit, Dwarf_Die& inlined, CodeName& out) {
   const char* path = dwarf_getsrcfiles(&unit, &files, &count) == 0 && file < count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
   uint64_t line = number_of(inlined, DW_AT_call_line);
   if (path != nullptr && line != 0) {
-    out.file = path;
+    out.file = whole_path(unit, path);
     out.line = line;
   }
 }
@@ -51,7 +59,7 @@ void put_line(Dwarf_Die& unit, uint64_t address, CodeName& out) {
   const char* path = at != nullptr ? dwarf_linesrc(at, nullptr, nullptr) : nullptr;
   int line = 0;
   if (path != nullptr && dwarf_lineno(at, &line) == 0 && line > 0) {
-    out.file = path;
+    out.file = whole_path(unit, path);
     out.line = static_cast<uint64_t>(line);
   }
 }
