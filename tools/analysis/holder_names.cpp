@@ -87,6 +87,7 @@ std::vector<Alike> split(const Alike& group, std::vector<std::string> Parts::*li
     apart[here != nullptr ? *here : ""].push_back(each);
   }
   std::vector<Alike> out;
+  out.reserve(apart.size());
   for (auto& [text, members] : apart) {
     out.push_back(std::move(members));
   }

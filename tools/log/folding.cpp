@@ -16,15 +16,15 @@ enum class What { module, function, source, python, folder };
 
 struct Rule {
   Level level;
-  const char* owner;
   What what;
-  std::string_view pattern;
   bool installed;  // code of the current folder is the program's own all the same
+  const char* owner;
+  std::string_view pattern;
 };
 
 constexpr Rule kRules[] = {
-#define XLOG_FOLDED(level, owner, what, pattern) {Level::level, owner, What::what, pattern, false},
-#define XLOG_INSTALLED(level, owner, what, pattern) {Level::level, owner, What::what, pattern, true},
+#define XLOG_FOLDED(level, owner, what, pattern) {Level::level, What::what, false, owner, pattern},
+#define XLOG_INSTALLED(level, owner, what, pattern) {Level::level, What::what, true, owner, pattern},
 #include "tools/log/folded.def"
 #undef XLOG_FOLDED
 #undef XLOG_INSTALLED
