@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "support/process.h"
@@ -180,6 +181,40 @@ BOOST_DATA_TEST_CASE(names_are_found_in_a_folder_of_any_name,
   raw.read(stacks_in(folder / "raw"));
   BOOST_REQUIRE(raw.find(1) != nullptr);
   BOOST_TEST((raw.find(1)->frames[0]->module == std::filesystem::canonical(program).string()));
+}
+
+BOOST_AUTO_TEST_CASE(a_python_file_in_a_folder_of_any_name) {
+  for (const char* name : {"a,\"b\"", "\xff\xfe", "new\nline", "\xc3\xa4 \\x41"}) {
+    TempFolder folder;
+    std::string script = folder / name + "/script.py";
+    std::filesystem::create_directory(folder / name);
+    std::filesystem::copy_file("tests/programs/python_frames.py", script);
+    run_with_library({"python3", script}, {{"XLOG_LOG", folder / "log/"}});
+    StackFile stacks;
+    stacks.read(stacks_in(folder / "log"));
+    bool found = false;
+    for (uint64_t id = 1; id <= stacks.size(); ++id) {
+      for (const Frame* each : stacks.find(id)->frames) {
+        found = found || (each->module == "[python]" && each->file == script);
+      }
+    }
+    BOOST_TEST(found, name);
+  }
+}
+
+// What `make demo` shows.
+BOOST_AUTO_TEST_CASE(the_holders_of_the_demonstration_have_names_of_their_own) {
+  Run run;
+  run_in(run, std::filesystem::absolute(program("demo")), {"--limit", "1G"});
+  std::set<std::string> holders;
+  std::istringstream lines(run.summary);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("xlog:   ")) {
+      holders.insert(line.substr(line.find(" %  ") + 4));
+      BOOST_TEST(has(line, " demo.cpp:"), line);
+    }
+  }
+  BOOST_TEST(holders.size() == 3, run.summary);
 }
 
 BOOST_AUTO_TEST_CASE(a_path_is_written_whole) {
