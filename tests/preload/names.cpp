@@ -215,6 +215,14 @@ BOOST_AUTO_TEST_CASE(the_holders_of_the_demonstration_have_names_of_their_own) {
     }
   }
   BOOST_TEST(holders.size() == 3, run.summary);
+  // Two of them have a line that was inlined into the function in which it stands.
+  std::istringstream source(slurp("tests/programs/demo.cpp"));
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    if (has(line, "history.push_back(must_alloc") || has(line, "p = must_alloc(64")) {
+      BOOST_TEST(has(run.summary, " demo.cpp:" + std::to_string(number)), run.summary);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_path_is_written_whole) {
