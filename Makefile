@@ -132,7 +132,7 @@ build/web/page.html: $(wildcard $(WEB)/*) build/packages.ok
 $(B)/obj/tools/report/page.S.o: build/web/page.html
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
-DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
+DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -liberty -Wl,-Bdynamic
 $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(SAN)

@@ -81,7 +81,7 @@ void put_path(const char* name, TextSink& out) noexcept {
     out.put(name);
     return;
   }
-  char exe[512];
+  static char exe[kLongestPath];  // the walk's lock is held, and what is read is always the same
   int saved = errno;
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
   errno = saved;

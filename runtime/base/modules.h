@@ -8,8 +8,11 @@
 
 namespace xlog {
 
+inline constexpr size_t kLongestPath = 4096;
+
 struct ModuleAddress {
-  Text<512> path;
+  explicit ModuleAddress(TextSink& where) noexcept : path(where) {}
+  TextSink& path;       // the caller's memory: of kLongestPath to have every path whole
   Text<64> build_id;    // hexadecimal; empty when the file has none
   uint64_t offset = 0;  // address in the file's own numbering (as nm prints it)
   bool known = false;

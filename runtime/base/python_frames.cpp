@@ -113,10 +113,19 @@ int instruction_of(const PythonLayout& layout, const char* frame, const char* co
 }
 
 // A text object: one, two or four bytes a character, behind its head.
+// A byte of a path that is no character stands in a Python text as a code point of its own.
+void put_character(TextSink& out, uint32_t c) noexcept {
+  if (c >= 0xdc80 && c <= 0xdcff) {
+    out.put(static_cast<char>(c & 0xff));
+  } else {
+    put_code_point(out, c);
+  }
+}
+
 void put_text(const PythonLayout& layout, const char* object, TextSink& out) noexcept {
   constexpr uint32_t kCompact = 1 << 5;
   constexpr uint32_t kAscii = 1 << 6;
-  constexpr size_t kLongest = 400;
+  constexpr size_t kLongest = 4096;
   auto state = at<uint32_t>(object, kTextState);
   auto length = at<size_t>(object, kSize);
   length = length < kLongest ? length : kLongest;
@@ -130,7 +139,7 @@ void put_text(const PythonLayout& layout, const char* object, TextSink& out) noe
   unsigned width = state >> 2 & 7;
   for (size_t i = 0; i < length; ++i) {
     const char* character = object + layout.compact + i * width;
-    put_code_point(out, width == 1 ? at<uint8_t>(character, 0) : width == 2 ? at<uint16_t>(character, 0) : at<uint32_t>(character, 0));
+    put_character(out, width == 1 ? at<uint8_t>(character, 0) : width == 2 ? at<uint16_t>(character, 0) : at<uint32_t>(character, 0));
   }
 }
 

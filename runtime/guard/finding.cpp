@@ -83,7 +83,8 @@ void say_stack(std::string_view what, const GuardStack& stack) noexcept {
   head.put("guard:   ").put(what).put(" by thread ").decimal(stack.thread).put(stack.depth == 0 ? " (no stack)" : ":");
   say(head.view());
   for (uint32_t i = 0; i < stack.depth; ++i) {
-    ModuleAddress where;
+    Text<512> path;
+    ModuleAddress where(path);
     describe_address(stack.frames[i], where);
     Line line;
     line.put("guard:     #").decimal(i).put(' ').put(where.path.view()).put("+0x").hex(where.offset);

@@ -84,6 +84,29 @@ void put_field(TextSink& out, std::string_view text, size_t limit) noexcept {
   out.put('"');
 }
 
+void put_whole_field(TextSink& out, std::string_view text) noexcept {
+  if (is_bare(text) && text.find('\\') == text.npos) {
+    out.put(text);
+    return;
+  }
+  out.put('"');
+  for (size_t i = 0; i < text.size();) {
+    size_t length = utf8_length(text, i);
+    auto c = static_cast<unsigned char>(text[i]);
+    if (length == 0 || is_control(c) || c == '\\') {
+      out.put("\\x").hex(c, 2);
+      ++i;
+      continue;
+    }
+    if (c == '"') {
+      out.put('"');
+    }
+    out.put(text.substr(i, length));
+    i += length;
+  }
+  out.put('"');
+}
+
 void put_row_head(TextSink& out, const Event& e) noexcept {
   out.decimal(e.thread).put(',').decimal(e.time).put(',').put(e.action).put(',');
   put_hex(out, e.ptr);

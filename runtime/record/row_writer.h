@@ -23,6 +23,10 @@ void put_header(TextSink& out) noexcept;
 // that a row always fits its buffer.
 void put_field(TextSink& out, std::string_view text, size_t limit = 256) noexcept;
 
+// One field with all of `text`, so that it can be read back byte by byte: control characters, bytes that are not UTF-8 and
+// backslashes as \xNN. Takes up to four times its size, and two quotes.
+void put_whole_field(TextSink& out, std::string_view text) noexcept;
+
 // Length of the UTF-8 sequence at `text[i]`, or 0 when it is not one.
 size_t utf8_length(std::string_view text, size_t i) noexcept;
 

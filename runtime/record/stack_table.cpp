@@ -16,7 +16,9 @@ namespace xlog {
 
 namespace {
 
-constexpr size_t kTextBytes = 256 << 10;  // 128 frames of the longest module names
+constexpr size_t kLongestFunction = 1024;
+// Of memory: no page of it is there before it is written to.
+constexpr size_t kRowBytes = 4 * (kLongestPath + kLongestFunction) + 256;
 
 uint64_t mix(uint64_t a, uint64_t b) noexcept {
   unsigned __int128 product = static_cast<unsigned __int128>(a ^ b) * 0xD6E8FEB86659FD93ULL;
@@ -43,32 +45,36 @@ uint64_t hash_stack(const CallStack& stack, const PythonFrames& interpreter, uin
 // The rows of one stack.
 class Rows {
  public:
-  Rows(TextSink& out, uint64_t id) noexcept : out_(out), id_(id) {}
+  // `path` and `function`: memory for kLongestPath and kLongestFunction bytes. A thread's stack may be too small for that.
+  Rows(TextSink& out, TextSink& path, TextSink& function, uint64_t id) noexcept : out_(out), path_(path), function_(function), id_(id) {}
 
   void native(uintptr_t address) noexcept {
-    ModuleAddress where;
+    path_.clear();
+    ModuleAddress where(path_);
     describe_address(address, where);
     begin();
-    put_field(out_, where.path.view(), 512);
+    put_whole_field(out_, path_.view());
     out_.put(',').put(where.build_id.view()).put(",0x").hex(where.offset).put(",,,\n");
   }
 
   void python(const PythonFrames& interpreter, const PythonFrame& frame) noexcept {
-    Text<512> function;
-    Text<512> file;
+    function_.clear();
+    path_.clear();
     uint32_t line = 0;
-    interpreter.describe(frame, function, file, line);
+    interpreter.describe(frame, function_, path_, line);
     begin();
     out_.put(kPythonModule).put(",,0x").hex(static_cast<uint64_t>(frame.at)).put(',');
-    put_field(out_, function.view());
+    put_whole_field(out_, function_.view());
     out_.put(',');
-    put_field(out_, file.view(), 512);
+    put_whole_field(out_, path_.view());
     out_.put(',').decimal(line).put('\n');
   }
 
  private:
   void begin() noexcept { out_.decimal(id_).put(',').decimal(depth_++).put(','); }
   TextSink& out_;
+  TextSink& path_;
+  TextSink& function_;
   uint64_t id_;
   size_t depth_ = 0;
 };
@@ -140,11 +146,16 @@ uint64_t StackTable::id(const CallStack& stack, const PythonFrames& interpreter,
 
 uint64_t StackTable::add(Slot& slot, const CallStack& stack, const PythonFrames& interpreter, const char* path) noexcept {
   uint64_t id = kNone;
-  void* memory = map_state(kTextBytes);
+  size_t text_bytes = kRowBytes * (stack.count + stack.python_count);
+  size_t bytes = text_bytes + kLongestPath + kLongestFunction;
+  void* memory = map_state(bytes);
   if (memory != nullptr) {
     id = __atomic_add_fetch(&last_id_, 1, __ATOMIC_RELAXED);
-    TextSink text(static_cast<char*>(memory), kTextBytes);
-    Rows rows(text, id);
+    auto* at = static_cast<char*>(memory);
+    TextSink module(at, kLongestPath);
+    TextSink function(at + kLongestPath, kLongestFunction);
+    TextSink text(at + kLongestPath + kLongestFunction, text_bytes);
+    Rows rows(text, module, function, id);
     put_stack(rows, stack, interpreter);
     LockGuard guard(file_lock_);
     int error = 0;
@@ -165,7 +176,7 @@ uint64_t StackTable::add(Slot& slot, const CallStack& stack, const PythonFrames&
     }
   }
   if (memory != nullptr) {
-    unmap_state(memory, kTextBytes);
+    unmap_state(memory, bytes);
   }
   slot.id.store(id, std::memory_order_release);
   return id;

@@ -12,10 +12,23 @@ namespace {
 
 constexpr std::string_view kNotTheCaller[] = {"libxlog", "libcuda.so", "libcudart"};
 
+// Where a quoted field's last quote stands: behind the quotes that are doubled, as they are part of the field.
+size_t last_quote(std::string_view line) noexcept {
+  for (size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (i + 1 == line.size() || line[i + 1] != '"') {
+        return i;
+      }
+      ++i;
+    }
+  }
+  return line.npos;
+}
+
 // The line's next field; a quote inside a quoted one stays doubled.
 std::string_view next_field(std::string_view& line) noexcept {
   bool quoted = line.starts_with('"');
-  size_t end = quoted ? line.find("\",", 1) : line.find(',');
+  size_t end = quoted ? last_quote(line) : line.find(',');
   std::string_view field = line.substr(quoted ? 1 : 0, end == line.npos ? end : end - (quoted ? 1 : 0));
   line.remove_prefix(end == line.npos ? line.size() : end + (quoted ? 2 : 1));
   return field;

@@ -9,7 +9,7 @@ flags="-std=c++20 -O1 -g -w -fsanitize=fuzzer-no-link,address,undefined -fno-san
 [ -z "$(find tools runtime -name "*.h" -newer "$out/report" 2> /dev/null)" ] || rm -f "$out"/obj/*.o
 sources=$(ls tools/*/*.cpp tests/fuzz/report.cpp | grep -v tools/command/main.cpp)
 printf '%s\n' $sources | xargs -P"$(nproc)" -I{} sh -c 'o='"$out"'/obj/$(echo {} | tr / _).o; [ "$o" -nt {} ] || clang++ '"$flags"' -c {} -o "$o"'
-clang++ -fsanitize=fuzzer,address,undefined -o "$out/report" "$out"/obj/*.o "$build/obj/tools/report/page.S.o" "$build/libxlog_runtime.a" -pthread -ldw -lelf -lz -ldl
+clang++ -fsanitize=fuzzer,address,undefined -o "$out/report" "$out"/obj/*.o "$build/obj/tools/report/page.S.o" "$build/libxlog_runtime.a" -pthread -ldw -lelf -liberty -lz -ldl
 cd "$out"
 # Two of our own threads a process: jobs are processes.
 ASAN_OPTIONS=allocator_may_return_null=1 ./report -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=256 -max_len=60000 -jobs="$(nproc)" -workers="$(nproc)" \

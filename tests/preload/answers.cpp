@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(check_answers_by_its_exit_status) {
   BOOST_TEST(good.out == "good: peak 300 B, 2 allocations\n");
   Outcome high = answer({"check", "--max-peak", "299B", log});
   BOOST_TEST(high.status == 1);
-  BOOST_TEST(high.out == "max-peak: GPU 0: peak 300 B, 1 B above 299 B; most of it by f2  app.cpp:2\n");
+  BOOST_TEST(high.out == "max-peak: GPU 0: peak 300 B, 1 B above 299 B; most of it by f2 app.cpp:2\n");
   Outcome leaks = answer({"check", "--no-leaks", "--github", log});
   BOOST_TEST(leaks.status == 1);
-  BOOST_TEST(leaks.out == "::error title=xlog no-leaks::GPU 0: 100 B in 1 block never freed, made by f1  app.cpp:1\n");
+  BOOST_TEST(leaks.out == "::error title=xlog no-leaks::GPU 0: 100 B in 1 block never freed, made by f1 app.cpp:1\n");
   spit(folder / "known", "leak:f1\n");
   BOOST_TEST(answer({"check", "--no-leaks", "--suppressions", folder / "known", log}).status == 0);
   BOOST_TEST(answer({"check", "--no-leaks", "--suppressions", folder / "none", log}).status == 2);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(check_against_a_baseline) {
     // The peak is as it was; one stack holds more.
     Outcome moved = check(run_of("moved", 110 * kMiB, 90 * kMiB), "2%");
     BOOST_TEST(moved.status == 1);
-    BOOST_TEST(moved.out == "baseline: 110.00 MiB at the peak, was 100.00 MiB, by f1  app.cpp:1\n");
+    BOOST_TEST(moved.out == "baseline: 110.00 MiB at the peak, was 100.00 MiB, by f1 app.cpp:1\n");
     BOOST_TEST(check(run_of("moved", 110 * kMiB, 90 * kMiB), "10%").status == 0);
     BOOST_TEST(check(run_of("grown", 101 * kMiB, 101 * kMiB), "2%").status == 0);
     BOOST_TEST(check(run_of("less", kMiB, kMiB), "0%").status == 0);

@@ -174,6 +174,7 @@ struct Report {
   std::vector<std::string> notes;           // one line each: lines that are no rows, by file and number
   std::vector<std::string> contradictions;  // of the log with itself; at most a few
   uint64_t contradiction_count = 0;
+  mutable std::vector<std::string> holder_names;  // by place; made when one is asked for
 
   [[nodiscard]] const Stack* stack(uint32_t place) const { return stacks[places[place].process].find(places[place].stack); }
   [[nodiscard]] const ProcessLog& log_of(uint32_t place) const { return logs[places[place].process]; }
@@ -190,5 +191,8 @@ Report analyse(std::vector<ProcessLog> logs, const AnalysisOptions& options);
 
 // The name of a group, for people: "thread 4711 (loader)" and so on.
 std::string label(const Report& report, By what, size_t number);
+
+// What holds a stack's memory, in one line that no other stack of the report has (holder_names.h).
+const std::string& holder_name(const Report& report, uint32_t place);
 
 }  // namespace xlog::tools

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tools/analysis/stable_name.h"
 #include "tools/log/json_value.h"
@@ -31,6 +32,7 @@ What parse_what(const std::string& name) { return name == "live" ? What::live : 
 
 RunSums sums_of(const Report& report) {
   RunSums run;
+  std::map<std::string, std::set<uint32_t>> places;  // by what is the same in every run
   for (const GpuReport& gpu : report.gpus) {
     if (!gpu.is_gpu()) {
       continue;
@@ -42,13 +44,19 @@ RunSums sums_of(const Report& report) {
       if (group.allocations + group.live == 0) {
         continue;
       }
-      StackSums& sums = run.stacks[stable_name(report.stack(place))];
-      sums.name = holder_name(report, place);
+      std::string key = stable_name(report.stack(place));
+      places[key].insert(place);
+      StackSums& sums = run.stacks[key];
       sums.at_peak += group.at_peak;
       sums.live += group.live;
       sums.bytes += group.bytes;
       sums.allocations += group.allocations;
     }
+  }
+  // Stacks that differ in lines alone, which move from one version of a program to the next, are one here.
+  for (const auto& [key, same] : places) {
+    size_t more = same.size() - 1;
+    run.stacks[key].name = holder_name(report, *same.begin()) + (more != 0 ? " and " + count_text(more) + " more" : "");
   }
   return run;
 }

@@ -33,10 +33,8 @@ std::string label(const Report& report, By what, size_t number) {
       const ProcessLog& log = report.logs[number];
       return std::to_string(log.pid) + ' ' + (log.arguments.empty() ? log.program : log.arguments).substr(0, 100);
     }
-    case By::stack: {
-      const Stack* stack = report.stack(static_cast<uint32_t>(number));
-      return stack == nullptr || stack->frames.empty() ? "(no stack)" : name_of(*visible_frames(*stack, false).front());
-    }
+    case By::stack:
+      return holder_name(report, static_cast<uint32_t>(number));
   }
   return {};
 }

@@ -39,6 +39,8 @@ Report read_report(std::vector<ProcessLog> logs, AnalysisOptions options = {});
 Progress terminal_progress();
 // Empty while it is not worth a bar.
 std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns);
+// --debuginfod SECONDS, for commands that look names up.
+void add_debuginfod_option(CLI::App* command);
 // "8G" and so on; ends the parse with a message where it is none.
 uint64_t parse_size_option(const std::string& name, const std::string& text);
 // One line on stderr: "xlog: " and the sentence, safe for a terminal.

@@ -81,6 +81,7 @@ Command add_run(CLI::App& app) {
   auto options = std::make_shared<LaunchOptions>();
   auto* run = app.add_subcommand("run", "run a program under the library");
   add_launch_options(*run, *options);
+  add_debuginfod_option(run);
   run->add_flag("--quiet", options->quiet, "say nothing at the end");
   run->add_option("command", options->command, "the program and its arguments, after --")->required();
   run->positionals_at_end();

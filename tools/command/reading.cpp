@@ -8,6 +8,7 @@
 
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
+#include "tools/log/debuginfod.h"
 #include "tools/report/format.h"
 #include "tools/report/output_file.h"
 #include "tools/report/safe_text.h"
@@ -21,6 +22,13 @@ std::vector<ProcessLog> named_logs(const std::vector<std::string>& names) {
     complain(each);
   }
   return logs;
+}
+
+void add_debuginfod_option(CLI::App* command) {
+  command
+      ->add_option_function<unsigned>("--debuginfod", allow_debuginfod,
+                                      "ask the servers of DEBUGINFOD_URLS for debug information, for so many seconds in all")
+      ->check(CLI::Range(1, 3600));
 }
 
 std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns) {

@@ -131,8 +131,11 @@ Command add_report(CLI::App& app) {
   auto* report = app.add_subcommand("report", "what held the memory: newest log here, or the ones named");
   report->add_flag("--json", options->json, "for machines (report.schema.json)");
   report->add_option("--at", options->at, "what was live at a moment: peak, end, 1.5s or 20ms after the first row, or ns since the epoch");
-  report->add_option("--by", options->by, "one table, by: stack, thread, stream, kind, tag, query, process, device, library")
-      ->check(CLI::IsMember({"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library"}));
+  report
+      ->add_option("--by", options->by,
+                   "one table, by: stack, thread, stream, kind, tag, query, process, device, library (that of the program's own frame), "
+                   "module (that asked the driver)")
+      ->check(CLI::IsMember({"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library", "module"}));
   report->add_option("--html", options->html, "a page for a browser, in this one file");
   report->add_flag("--oom", options->oom, "what was known when memory was refused");
   report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
@@ -141,6 +144,7 @@ Command add_report(CLI::App& app) {
   report->add_option("--color", options->colour, "auto (where the output is a terminal and NO_COLOR is not set), always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   report->add_option("--top", options->style.top, "stacks a section")->default_val(5);
+  add_debuginfod_option(report);
   report->add_flag("--verify", options->verify, "check that the log agrees with itself; exit 1 when it does not");
   report->add_option("log", options->names, "folders or .csv files, also RMM's");
   report->footer(

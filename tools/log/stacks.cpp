@@ -4,19 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "runtime/record/event.h"
+#include "tools/log/byte_text.h"
 #include "tools/log/csv_line.h"
 #include "tools/log/mapped_file.h"
-#include "tools/log/symbols.h"
 
 namespace xlog::tools {
 
 namespace {
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -42,104 +39,79 @@ constexpr CacheRule kCaches[] = {
     {"AMReX's arena", nullptr, "amrex::Arena", nullptr, nullptr},
 };
 
-constexpr std::string_view kHiddenModules[] = {
-    "libxlog.so", "libcuda.so",   "libcudart.so",    "libc10_cuda.so", "libc10.so",       "libpython", "python3",   "libtorch_python.so",
-    "librmm.so",  "libstdc++.so", "xla_cuda_plugin", "memory.cpython", "runtime.cpython", "[unknown]", "libffi.so", "_ctypes.cpython"};
-constexpr std::string_view kHiddenFunctions[] = {
-    "cudaMalloc",   "cudaFree",           "__cudart",       "cudart::",         "cuMem",
-    "operator new", "operator delete",    "std::allocator", "thrust::detail::", "thrust::mr::",
-    "rmm::mr::",    "rmm::device_buffer", "amrex::CArena",  "amrex::Arena",     "c10::cuda::CUDACachingAllocator",
-    "std::vector<", "std::unique_ptr<"};
 constexpr std::string_view kExitFunctions[] = {"exit",          "__run_exit_handlers", "_dl_fini",  "__cxa_finalize",
                                                "Py_FinalizeEx", "__libc_atexit",       "quick_exit"};
 
+// Of a row of the file.
+Frame frame_of(const CsvLine& fields, uint64_t offset) {
+  return {.module = from_field(fields[2]),
+          .build_id = from_field(fields[3]),
+          .offset = offset,
+          .function = from_field(fields[5]),
+          .file = from_field(fields[6]),
+          .line = parse_decimal(fields[7]).value_or(0)};
+}
+
+bool is_at(const Frame& one, const Frame& other) {
+  return one.module == other.module && one.build_id == other.build_id && one.offset == other.offset && one.module != kPythonModule;
+}
+
 }  // namespace
 
-Frame& FrameTable::of(const CsvLine& fields, uint64_t offset) {
-  std::string key;
-  for (size_t i = 2; i < 8 && (i < 5 || fields[2] == kPythonModule); ++i) {
-    key += std::string(fields[i]) + '\n';
+void StackFile::add(uint64_t id, std::vector<Frame>& frames) {
+  if (!frames.empty()) {
+    stacks_[id].sites.push_back(&frames_->of(std::move(frames)));
+    frames.clear();
   }
-  auto [it, fresh] = frames_.try_emplace(std::move(key));
-  Frame& frame = it->second;
-  if (fresh || frame.function.empty()) {
-    frame.module = fields[2];
-    frame.build_id = fields[3];
-    frame.offset = offset;
-    frame.function = fields[5];
-    frame.file = fields[6];
-    frame.line = parse_decimal(fields[7]).value_or(0);
-  }
-  return frame;
 }
 
 void StackFile::read(const std::string& path) {
+  constexpr size_t kMostAtOneAddress = 128;
   MappedFile file(path);
   std::string_view text = file.text();
   CsvLine line;
+  std::vector<Frame> site;  // rows of one depth of one stack
+  uint64_t id_before = 0;
+  std::string depth_before;
   size_t at = text.find('\n');
   while (at != text.npos && ++at < text.size()) {
     size_t end = text.find('\n', at);
     if (end == text.npos) {
       break;  // cut
     }
-    if (line.split(text.substr(at, end - at)) && line.size() >= 8) {
-      auto id = parse_decimal(line[0]);
-      auto offset = parse_hex(line[4]);
-      if (id && offset) {
-        stacks_[*id].frames.push_back(&frames_->of(line, *offset));
-      }
-    }
+    bool whole = line.split(text.substr(at, end - at)) && line.size() >= 8;
     at = end;
-  }
-}
-
-bool FrameTable::needs_names() const {
-  for (const auto& [key, frame] : frames_) {
-    if (!frame.function.empty() && frame.module != kPythonModule) {
-      return false;
+    auto id = parse_decimal(line[0]);
+    auto offset = parse_hex(line[4]);
+    if (!whole || !id || !offset) {
+      continue;
     }
-  }
-  return !frames_.empty();
-}
-
-void FrameTable::resolve() {
-  std::map<std::pair<std::string, std::string>, std::vector<Frame*>> by_module;
-  for (auto& [key, frame] : frames_) {
-    if (frame.function.empty() && frame.module != "[unknown]" && frame.module != kPythonModule) {
-      by_module[{frame.module, frame.build_id}].push_back(&frame);
+    Frame frame = frame_of(line, *offset);
+    bool same =
+        !site.empty() && *id == id_before && line[1] == depth_before && site.size() < kMostAtOneAddress && is_at(frame, site.back());
+    if (same) {
+      site.back().inlined = true;
+    } else {
+      add(id_before, site);
     }
+    site.push_back(std::move(frame));
+    id_before = *id;
+    depth_before = line[1];
   }
-  for (auto& [module, frames] : by_module) {
-    Symbols symbols(module.first, module.second);
-    for (Frame* frame : frames) {
-      symbols.name(frame->offset, frame->function, frame->file, frame->line);
-    }
-  }
+  add(id_before, site);
 }
-
-namespace {
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"") == text.npos) {
-    return text;
-  }
-  std::string out = "\"";
-  for (char c : text) {
-    out += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return out + '"';
-}
-}  // namespace
 
 bool StackFile::write(const std::string& path) const {
   std::string text = std::string(kStackColumns) + '\n';
-  for (const auto& [id, stack] : stacks_) {
-    for (size_t depth = 0; depth < stack.frames.size(); ++depth) {
-      const Frame& f = *stack.frames[depth];
-      char offset[32];
-      std::snprintf(offset, sizeof offset, "0x%lx", f.offset);
-      text += std::to_string(id) + ',' + std::to_string(depth) + ',' + quoted(f.module) + ',' + f.build_id + ',' + offset + ',' +
-              quoted(f.function) + ',' + quoted(f.file) + ',' + (f.line != 0 ? std::to_string(f.line) : "") + '\n';
+  for (const auto& [id, entry] : stacks_) {
+    for (size_t depth = 0; depth < entry.sites.size(); ++depth) {
+      for (const Frame& f : entry.sites[depth]->frames) {
+        char offset[32];
+        std::snprintf(offset, sizeof offset, "0x%lx", f.offset);
+        text += std::to_string(id) + ',' + std::to_string(depth) + ',' + whole_field(f.module) + ',' + whole_field(f.build_id) + ',' +
+                offset + ',' + whole_field(f.function) + ',' + whole_field(f.file) + ',' + (f.line != 0 ? std::to_string(f.line) : "") +
+                '\n';
+      }
     }
   }
   std::string fresh = path + ".new";
@@ -165,76 +137,20 @@ bool StackFile::write(const std::string& path) const {
 
 const Stack* StackFile::find(uint64_t id) const {
   auto it = stacks_.find(id);
-  return it == stacks_.end() ? nullptr : &it->second;
-}
-
-std::string name_of(const Frame& frame) {
-  if (!frame.function.empty()) {
-    std::string name = frame.function;
-    if (name.size() > 100) {
-      name = name.substr(0, 97) + "...";
-    }
-    return name;
+  if (it == stacks_.end()) {
+    return nullptr;
   }
-  char offset[32];
-  std::snprintf(offset, sizeof offset, "+0x%lx", frame.offset);
-  return std::string(base_name(frame.module)) + offset;
-}
-
-std::string where_of(const Frame& frame) {
-  if (!frame.file.empty()) {
-    return std::string(base_name(frame.file)) + ':' + std::to_string(frame.line);
-  }
-  return std::string(base_name(frame.module));
-}
-
-bool is_hidden(const Frame& frame) {
-  if (frame.module == kPythonModule) {  // how PyTorch calls a module's forward; how Python starts
-    return frame.function.ends_with("_call_impl") || frame.file.starts_with("<frozen ");
-  }
-  std::string_view module = base_name(frame.module);
-  for (std::string_view each : kHiddenModules) {
-    if (module.starts_with(each)) {
-      return true;
+  const Entry& entry = it->second;
+  if (entry.version != frames_->version()) {
+    entry.version = frames_->version();
+    entry.stack.frames.clear();
+    for (const Site* site : entry.sites) {
+      for (const Frame& frame : site->frames) {
+        entry.stack.frames.push_back(&frame);
+      }
     }
   }
-  for (std::string_view each : kHiddenFunctions) {
-    if (std::string_view(frame.function).starts_with(each)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-namespace {
-
-bool is_python(const Frame* frame) { return frame->module == kPythonModule; }
-
-// Of the program itself, not of a package or of Python.
-bool is_own_python(const Frame* frame) {
-  bool installed =
-      contains(frame->file, "/site-packages/") || contains(frame->file, "/dist-packages/") || contains(frame->file, "/lib/python3");
-  return is_python(frame) && !installed && !is_hidden(*frame);
-}
-
-}  // namespace
-
-// Of a Python program: the native function that asked, the Python function that called it, and the program's own Python
-// functions that led there (or, where there is none, all).
-std::vector<const Frame*> visible_frames(const Stack& stack, bool all) {
-  std::vector<const Frame*> shown;
-  bool has_python = std::any_of(stack.frames.begin(), stack.frames.end(), is_python);
-  bool has_own = std::any_of(stack.frames.begin(), stack.frames.end(), is_own_python);
-  bool called = false;  // by a Python function that is shown
-  for (const Frame* frame : stack.frames) {
-    bool is_further_native = has_python && !is_python(frame) && !shown.empty();
-    bool is_further_package = has_own && called && !is_own_python(frame);
-    if (all || (!is_hidden(*frame) && !is_further_native && !is_further_package)) {
-      shown.push_back(frame);
-      called = called || is_python(frame);
-    }
-  }
-  return shown.empty() ? stack.frames : shown;
+  return &entry.stack;
 }
 
 std::string cache_of(const Stack& stack, const std::map<std::string, std::string>& environment) {

@@ -1,41 +1,20 @@
-// NAME.stacks.csv in memory, what a frame is to a reader, and which framework's cache a stack belongs to.
+// NAME.stacks.csv in memory, and which framework's cache a stack belongs to.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "tools/log/csv_line.h"
+#include "tools/log/folding.h"
+#include "tools/log/frame_table.h"
+#include "tools/log/frame_text.h"
 
 namespace xlog::tools {
 
-struct Frame {
-  std::string module;  // path
-  std::string build_id;
-  uint64_t offset = 0;
-  std::string function;  // demangled; empty when it has no name
-  std::string file;
-  uint64_t line = 0;
-};
-
 struct Stack {
-  std::vector<const Frame*> frames;  // innermost first
-};
-
-// The frames of a run, each once: two processes' stacks are the same when their frames are.
-class FrameTable {
- public:
-  // By module, build-id and offset; a Python frame by all it has. `fields`: of NAME.stacks.csv, in its order.
-  Frame& of(const CsvLine& fields, uint64_t offset);
-  // Fills functions, files and lines in from the modules on this machine, where the build-id agrees.
-  void resolve();
-  [[nodiscard]] bool needs_names() const;
-
- private:
-  std::unordered_map<std::string, Frame> frames_;
+  std::vector<const Frame*> frames;  // innermost first; inlined functions are frames, too
 };
 
 class StackFile {
@@ -44,26 +23,26 @@ class StackFile {
   // Reads `path`; a missing or cut file gives what there is.
   void read(const std::string& path);
   void resolve() { frames_->resolve(); }
-  // Writes the file anew with the names, so that it can be read elsewhere. Keeps the old one when that fails.
+  // Writes the file anew with the names, so that it can be read elsewhere. Keeps the old one when that fails. Functions at
+  // one address are rows of one depth, the innermost first.
   bool write(const std::string& path) const;
 
+  // With the frames as they are now: a stack that was found before the names were resolved is to be found again.
   [[nodiscard]] const Stack* find(uint64_t id) const;
   [[nodiscard]] size_t size() const { return stacks_.size(); }
   [[nodiscard]] bool needs_names() const { return frames_->needs_names(); }
 
  private:
+  struct Entry {
+    std::vector<const Site*> sites;
+    mutable Stack stack;           // made of the sites when it is asked for
+    mutable uint64_t version = 0;  // of the table that it was made of
+  };
+  void add(uint64_t id, std::vector<Frame>& frames);
+
   std::shared_ptr<FrameTable> frames_;
-  std::map<uint64_t, Stack> stacks_;
+  std::map<uint64_t, Entry> stacks_;
 };
-
-// `file:line` or the module, for people.
-std::string where_of(const Frame& frame);
-std::string name_of(const Frame& frame);
-
-// Ours, the driver's, an allocator's or a language binding's: not the code that wanted the memory.
-bool is_hidden(const Frame& frame);
-// The frames to show: the visible ones, or all when nothing else is left.
-std::vector<const Frame*> visible_frames(const Stack& stack, bool all);
 
 // "PyTorch's caching allocator" and so on, or "" when the stack is a direct request. `environment` may say that the
 // framework was told not to cache.

@@ -1,9 +1,14 @@
 // Names, files and lines of addresses in one module, by elfutils. Nothing is looked up when the module on this machine
-// is not the one that was running (build-id).
+// is not the one that was running (build-id). No network is asked unless that was allowed.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "tools/log/inlined.h"
+#include "tools/log/symbol_index.h"
 
 struct Dwfl;
 struct Dwfl_Module;
@@ -17,14 +22,15 @@ class Symbols {
   Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
 
-  // Fills in what is known; leaves the rest.
-  void name(uint64_t offset, std::string& function, std::string& file, uint64_t& line) const;
+  // What is known of the code at `offset`: the innermost inlined function first, the function that the file has a symbol for
+  // last. Empty when nothing is known.
+  std::vector<CodeName> names(uint64_t offset);
 
  private:
   Dwfl* session_ = nullptr;
   Dwfl_Module* module_ = nullptr;
+  std::unique_ptr<SymbolIndex> index_;
+  std::unique_ptr<Inlined> inlined_;
 };
-
-std::string demangle(const char* name);
 
 }  // namespace xlog::tools

@@ -5,7 +5,7 @@ WITH described AS (
   FROM frames f
 ),
 stacks AS (
-  SELECT file, stack_id, STRING_AGG(frame, ';' ORDER BY depth) AS stack
+  SELECT file, stack_id, STRING_AGG(frame, ';' ORDER BY depth, frame) AS stack  -- inlined functions have one depth
   FROM described
   GROUP BY file, stack_id
 )

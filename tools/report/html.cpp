@@ -198,17 +198,9 @@ class PageData {
   }
 
   std::string stack_name(uint32_t place) const {
-    constexpr size_t kFrames = 3;
     const Stack* stack = report_.stack(place);
-    std::string text = library_of(stack, report_.log_of(place).environment);
-    if (stack == nullptr) {
-      return text;
-    }
-    std::vector<const Frame*> frames = visible_frames(*stack, false);
-    for (size_t i = 0; i < std::min(frames.size(), kFrames); ++i) {
-      text += (i == 0 ? ": " : " < ") + name_of(*frames[i]) + " (" + where_of(*frames[i]) + ")";
-    }
-    return text;
+    std::string library = library_of(stack, report_.log_of(place).environment);
+    return stack == nullptr ? library : library + ": " + holder_name(report_, place);
   }
 
   const Report& report_;

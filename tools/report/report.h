@@ -32,7 +32,7 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
 std::string live_text(const Report& report, const ReportStyle& style, const std::string& moment);
 
 // What memory can be told apart by, beside the dimensions of the analysis.
-enum class Split : uint8_t { stack, thread, stream, kind, tag, query, process, device, library };
+enum class Split : uint8_t { stack, thread, stream, kind, tag, query, process, device, library, module };
 std::optional<Split> parse_split(const std::string& name);
 std::string split_text(const Report& report, const ReportStyle& style, Split split);
 std::string split_json(const Report& report, Split split);

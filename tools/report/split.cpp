@@ -14,18 +14,18 @@ namespace xlog::tools {
 
 namespace {
 
-constexpr const char* kSplits[] = {"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library"};
+constexpr const char* kSplits[] = {"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library", "module"};
 
 std::vector<std::pair<std::string, Group>> groups_of(const Report& report, const GpuReport& gpu, Split split) {
   std::map<std::string, Group> named;
-  By by = split == Split::device ? By::process : split == Split::library ? By::stack : static_cast<By>(split);
+  By by = split == Split::device ? By::process : split >= Split::library ? By::stack : static_cast<By>(split);
   for (const auto& [number, group] : gpu.by(by).entries()) {
     if (group.allocations + group.live + group.failures == 0) {
       continue;
     }
     std::string name = split == Split::device    ? gpu_title(gpu)
                        : split == Split::library ? library_of(report.stack(number), report.log_of(number).environment)
-                       : split == Split::stack   ? holder_name(report, number)
+                       : split == Split::module  ? module_of(report.stack(number), report.log_of(number).environment)
                                                  : label(report, by, number);
     add_group(named[name], group);
   }

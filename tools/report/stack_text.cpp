@@ -1,7 +1,5 @@
 #include "tools/report/stack_text.h"
 
-#include <algorithm>
-
 #include "tools/report/format.h"
 
 namespace xlog::tools {
@@ -17,18 +15,11 @@ std::string gpu_title(const GpuReport& gpu) {
   return gpu.info.name.empty() ? title : title + " (" + gpu.info.name + ")";
 }
 
-std::string holder_name(const Report& report, uint32_t place) {
-  const Stack* stack = report.stack(place);
-  if (stack == nullptr || stack->frames.empty()) {
-    return "(no stack)";
-  }
-  std::string cache = cache_of(*stack, report.log_of(place).environment);
-  if (!cache.empty()) {
-    return cache + " (what is inside is not visible)";
-  }
-  const Frame& first = *visible_frames(*stack, false).front();
-  return name_of(first) + "  " + where_of(first);
-}
+namespace {
+
+std::string line_of(const Frame& frame) { return name_of(frame) + "  " + where_of(frame); }
+
+}  // namespace
 
 std::string stack_text(const Stack* stack, const ProcessLog& log, bool all_frames, size_t frames, const std::string& indent) {
   if (stack == nullptr) {
@@ -39,10 +30,22 @@ std::string stack_text(const Stack* stack, const ProcessLog& log, bool all_frame
   if (!cache.empty()) {
     text += indent + cache + ": what is inside is not visible\n";
   }
-  std::vector<const Frame*> shown = visible_frames(*stack, all_frames);
-  size_t n = all_frames ? shown.size() : std::min(frames, shown.size());
-  for (size_t i = 0; i < n; ++i) {
-    text += indent + name_of(*shown[i]) + "  " + where_of(*shown[i]) + '\n';
+  if (all_frames) {
+    for (const Frame* each : stack->frames) {
+      text += indent + line_of(*each) + '\n';
+    }
+    return text;
+  }
+  size_t shown = 0;
+  for (const StackLine& line : folded_stack(*stack)) {
+    if (shown == frames) {
+      break;
+    }
+    shown += line.folded == 0 ? 1 : 0;
+    text += indent +
+            (line.folded == 0 ? line_of(*line.frame)
+                              : "... " + plural(line.folded, "frame") + " of " + line.owner + ", in " + line_of(*line.frame)) +
+            '\n';
   }
   return text;
 }

@@ -7,10 +7,9 @@
 
 namespace xlog::tools {
 
-// The frames of a stack, a line each, `frames` at most unless all are wanted; nullptr: there is none.
+// The frames of a stack, a line each: the program's own, `frames` at most, and a line for those of a library before and between
+// them; or all frames. nullptr: there is no stack.
 std::string stack_text(const Stack* stack, const ProcessLog& log, bool all_frames, size_t frames, const std::string& indent);
-// What holds a stack's memory, in one line: the cache it belongs to, or its first visible frame.
-std::string holder_name(const Report& report, uint32_t place);
 std::string gpu_title(const GpuReport& gpu);
 
 }  // namespace xlog::tools
