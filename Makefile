@@ -87,6 +87,11 @@ $(B)/gen/exports.map: shim/intercepted.def shim/loader.def
 	@mkdir -p $(@D)
 	$(Q){ echo '{ global:'; sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\(|OWN\()([A-Za-z0-9_]+)\)$$/  \2;/p' $^; echo '  local: *; };'; } > $@
 
+# The version, from the one file that has it.
+$(B)/gen/version.inc: VERSION
+	@mkdir -p $(@D)
+	$(Q)printf '#define XLOG_VERSION "%s"\n' "$$(head -1 $<)" > $@
+
 # libunwind from the distribution's source package: position independent, hidden, without the parts that would open
 # files and pipes in the program (runtime/base/libunwind.sed).
 build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind build/packages.ok
@@ -132,6 +137,7 @@ build/web/page.html: $(wildcard $(WEB)/*) build/packages.ok
 $(B)/obj/tools/report/page.S.o: build/web/page.html
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
+$(B)/obj/tools/command/version.cpp.o: $(B)/gen/version.inc
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -Wl,-Bdynamic
 $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)

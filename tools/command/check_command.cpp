@@ -200,13 +200,15 @@ Command add_check(CLI::App& app) {
   check->add_flag("--no-leaks", options->no_leaks, "everything must be freed");
   check->add_flag("--no-findings", options->no_findings, "the guard must have found nothing");
   check->add_flag("--no-refusals", options->no_refusals, "no request may have been refused for want of memory");
-  check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak");
+  check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak")
+      ->type_name("FILE");
   check->add_option("--tolerance", options->tolerance, "how much more than the baseline is accepted")->default_val("2%");
-  check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline");
-  check->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
+  check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline")
+      ->type_name("FILE");
+  check->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN")->type_name("FILE");
   check->add_flag("--github", options->github, "failures as GitHub annotations");
   check->add_flag("--json", options->json, "for machines");
-  check->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  check->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   check->footer(
       "  xlog check --max-peak 8G --no-leaks --no-findings xlog.tests/\n"
       "  xlog check --write-baseline peak.json xlog.tests/      once, and commit it\n"

@@ -65,8 +65,8 @@ Command add_export(CLI::App& app) {
   command->add_option("--what", options->what, "folded: peak = held at the peak, live = at the end, total = allocated in all")
       ->check(CLI::IsMember({"peak", "live", "total"}));
   command->add_option("--device", options->device, "rmm: whose memory");
-  command->add_option("-o,--output", options->out, "file; stdout if not given");
-  command->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  command->add_option("-o,--output", options->out, "file; stdout if not given")->type_name("FILE");
+  command->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   command->footer(
       "  xlog export folded xlog.train/ | flamegraph.pl > peak.svg\n  xlog export trace -o trace.json xlog.train/     open in "
       "ui.perfetto.dev");

@@ -126,13 +126,13 @@ Command add_report(CLI::App& app) {
   report->add_option("--at", options->at, "what was live at a moment: peak, end, 1.5s or 20ms after the first row, or ns since the epoch");
   report->add_option("--by", options->by, "one table, by: stack, thread, stream, kind, tag, query, process, device, library")
       ->check(CLI::IsMember({"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library"}));
-  report->add_option("--html", options->html, "a page for a browser, in this one file");
+  report->add_option("--html", options->html, "a page for a browser, in this one file")->type_name("FILE");
   report->add_flag("--oom", options->oom, "what was known when memory was refused");
-  report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
+  report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN")->type_name("FILE");
   report->add_flag("--all-frames", options->style.all_frames, "whole stacks");
   report->add_option("--top", options->style.top, "stacks a section")->default_val(5);
   report->add_flag("--verify", options->verify, "check that the log agrees with itself; exit 1 when it does not");
-  report->add_option("log", options->names, "folders or .csv files, also RMM's");
+  report->add_option("log", options->names, "folders or .csv files, also RMM's")->type_name("LOG");
   report->footer(
       "  xlog report                              the newest log here\n"
       "  xlog report --at peak run.4711.csv       all that was live at the peak\n"

@@ -39,7 +39,7 @@ Command add_whatis(CLI::App& app) {
   auto options = std::make_shared<Options>();
   auto* whatis = app.add_subcommand("whatis", "what stood at a device address (exit 1: no block of the log)");
   whatis->add_option("address", options->address, "0x7f...")->required();
-  whatis->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  whatis->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   whatis->add_option("--at", options->query.at, "when: ns since the epoch, or 1.5s, 20ms, 300us after the first row");
   whatis->add_flag("--all-frames", options->all_frames, "whole stacks");
   whatis->add_flag("--json", options->json, "for machines");
