@@ -35,10 +35,12 @@ bool find_nvml(Nvml& out) noexcept {
   return out.good();
 }
 
-// Of /proc, where the number is one of this process's namespace.
+// Of /proc, where the number is one of this process's namespace. Of another process its name alone: arguments may hold what is
+// nobody else's business.
 void describe(GpuProcess& process) noexcept {
+  bool own = process.pid == static_cast<uint32_t>(getpid());
   Text<40> path;
-  path.put("/proc/").decimal(process.pid).put("/cmdline").put('\0');
+  path.put("/proc/").decimal(process.pid).put(own ? "/cmdline" : "/comm").put('\0');
   int fd = kernel::open(path.data(), O_RDONLY | O_CLOEXEC);
   struct stat info;
   long n = fd >= 0 ? kernel::read_at(fd, process.command, sizeof process.command - 1, 0) : -1;
@@ -49,7 +51,10 @@ void describe(GpuProcess& process) noexcept {
   if (fd >= 0) {
     kernel::close(fd);
   }
-  for (long i = 0; i + 1 < n; ++i) {  // NUL between two arguments
+  if (n > 0 && process.command[n - 1] == '\n') {
+    process.command[--n] = '\0';
+  }
+  for (long i = 0; i < n - (own ? 1 : 0); ++i) {  // NUL between two arguments, and behind the last
     auto c = static_cast<unsigned char>(process.command[i]);
     process.command[i] = c < ' ' ? ' ' : process.command[i];
   }

@@ -17,7 +17,7 @@ TextSink& put_bytes(TextSink& out, uint64_t bytes) noexcept {
 }
 
 void put_headline(TextSink& out, const Refusal& refusal) noexcept {
-  out.put("out of memory: ").put(refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
+  put_plain(out.put("out of memory: "), refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
   if (refusal.requested == kNone) {
     out.put("more than 64 bits hold");
   } else {
@@ -26,7 +26,7 @@ void put_headline(TextSink& out, const Refusal& refusal) noexcept {
   if (refusal.device < 0) {
     out.put(" of pinned host memory");
   } else {
-    out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" (").put(refusal.gpu_name).put(')');
+    put_plain(out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" ("), refusal.gpu_name).put(')');
   }
   out.put(" by ").put(refusal.api).put(", refused by ");
   if (refusal.by_limit) {
@@ -55,7 +55,7 @@ void put_holders(TextSink& out, const Refusal& refusal, std::span<const StackLab
     const LiveHolder& each = refusal.live.list[i];
     put_bytes(out.put("  "), each.bytes).put(" in ").decimal(each.blocks).put(each.blocks == 1 ? " block, " : " blocks, ");
     bool named = i < labels.size() && labels[i].text.size() != 0;
-    out.put(named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
+    put_plain(out, named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
     out.put('\n');
   }
 }
@@ -74,7 +74,8 @@ void put_processes(TextSink& out, const GpuProcesses& processes) noexcept {
     out.put(processes.same_pids ? "also on this GPU: " : "on this GPU: ");
     each.bytes == kNone ? out.put("an unknown number of bytes") : put_bytes(out, each.bytes);
     if (each.has_user) {
-      out.put(", pid ").decimal(each.pid).put(", user ").decimal(each.user).put(", ").put(each.command);
+      out.put(", pid ").decimal(each.pid).put(", user ").decimal(each.user).put(", ");
+      put_plain(out, each.command);
     }
     out.put('\n');
     ++told;

@@ -1,11 +1,10 @@
 // For CI: is a run within what it may use.
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
 #include "tools/analysis/diff.h"
 #include "tools/command/commands.h"
+#include "tools/log/text_file.h"
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/report.h"
@@ -89,12 +88,15 @@ void check_baseline(const RunSums& before, const RunSums& after, double toleranc
 }
 
 bool read_runs(const std::string& path, RunSums& out) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
+  std::string text;
   std::string problem;
-  if (in && text.str().starts_with("{")) {
-    if (!read_baseline(text.str(), out, problem)) {
+  bool may_be_baseline = !path.ends_with(".csv") && special_file(path) != "a folder";
+  if (may_be_baseline && !read_text_file(path, text, problem, SIZE_MAX)) {
+    std::cerr << "xlog: " << problem << '\n';
+    return false;
+  }
+  if (text.starts_with("{")) {
+    if (!read_baseline(text, out, problem)) {
       std::cerr << "xlog: " << path << ": " << problem << '\n';
       return false;
     }

@@ -40,6 +40,10 @@ Progress terminal_progress();
 std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns);
 // "8G" and so on; ends the parse with a message where it is none.
 uint64_t parse_size_option(const std::string& name, const std::string& text);
+// A number of things: digits alone, and few enough of them.
+CLI::Validator count_check();
+// A FIFO that nobody reads would be waited for: false, and a line on stderr, where `path` is one.
+bool has_reader(const std::string& path);
 // To `path`, or to stdout where it is empty. False, and a line on stderr, when that fails.
 bool write_out(const std::string& path, const std::string& text);
 

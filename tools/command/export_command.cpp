@@ -44,6 +44,9 @@ int run_export(const Options& options) {
   if (options.out.empty() || options.out == "-") {
     return write_to(std::cout, options, logs);
   }
+  if (!has_reader(options.out)) {
+    return kTrouble;
+  }
   std::ofstream out(options.out, std::ios::binary);
   int status = write_to(out, options, logs);
   if (!out) {
@@ -64,7 +67,7 @@ Command add_export(CLI::App& app) {
       ->check(CLI::IsMember({"folded", "trace", "rmm"}));
   command->add_option("--what", options->what, "folded: peak = held at the peak, live = at the end, total = allocated in all")
       ->check(CLI::IsMember({"peak", "live", "total"}));
-  command->add_option("--device", options->device, "rmm: whose memory");
+  command->add_option("--device", options->device, "rmm: whose memory")->check(count_check());
   command->add_option("-o,--output", options->out, "file; stdout if not given")->type_name("FILE");
   command->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   command->footer(

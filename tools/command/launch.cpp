@@ -82,6 +82,14 @@ struct Run {
   void finish() const;
 };
 
+void complain_of_none(const std::string& ended, const std::string& pattern) {
+  if (!ended.empty()) {
+    complain(ended);
+  }
+  complain("no log of this run is at XLOG_LOG=" + pattern +
+           ": no device memory call was seen, or no log could be written there (xlog doctor -- COMMAND says what would be seen)");
+}
+
 void Run::finish() const {
   std::string ended = how_it_ended(ending.status);
   std::string pattern = variable("XLOG_LOG");
@@ -98,6 +106,12 @@ void Run::finish() const {
   write_run_header(found, options.command, ending);
   if (folder.fresh) {
     rmdir(folder.path.c_str());  // while it is empty
+  }
+  if (found.empty() && !folder.fresh) {
+    if (!options.quiet) {
+      complain_of_none(ended, pattern);
+    }
+    return;
   }
   if (!options.quiet) {
     std::string where = shown_logs(folder, found);

@@ -153,7 +153,7 @@ Command add_log(CLI::App& app) {
   auto pids = std::make_shared<std::vector<unsigned>>();
   auto* log = app.add_subcommand("log", "switch the log of running processes on or off");
   log->add_option("state", *wanted, "on or off")->required()->check(CLI::IsMember({"on", "off"}));
-  log->add_option("pid", *pids, "processes that were started with XLOG_LOG")->required();
+  log->add_option("pid", *pids, "processes that were started with XLOG_LOG")->required()->check(count_check());
   log->footer("  xlog log on 4711");
   return {log, [wanted, pids] { return log_command(*wanted == "on", *pids); }};
 }

@@ -1,14 +1,19 @@
 // What the commands share: which logs, how far reading is, where the answer goes.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
+#include "tools/log/text_file.h"
 #include "tools/report/format.h"
 
 namespace xlog::tools {
@@ -98,10 +103,35 @@ uint64_t parse_size_option(const std::string& name, const std::string& text) {
   return bytes;
 }
 
+CLI::Validator count_check() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        bool good = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+        return good ? std::string() : "\"" + text + "\" is no number of 0 or more";
+      },
+      "");
+}
+
+bool has_reader(const std::string& path) {
+  if (special_file(path) != "a FIFO") {
+    return true;
+  }
+  int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    complain(path + (errno == ENXIO ? " is a FIFO that nobody reads" : ": " + std::string(std::strerror(errno))));
+    return false;
+  }
+  close(fd);
+  return true;
+}
+
 bool write_out(const std::string& path, const std::string& text) {
   if (path.empty() || path == "-") {
     std::cout << text << std::flush;
     return std::cout.good();
+  }
+  if (!has_reader(path)) {
+    return false;
   }
   std::ofstream out(path, std::ios::binary);
   out << text << std::flush;

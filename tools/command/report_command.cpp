@@ -3,6 +3,7 @@
 
 #include "tools/analysis/moment.h"
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/report/format.h"
 #include "tools/report/html.h"
 #include "tools/report/oom.h"
@@ -40,6 +41,15 @@ int verify(const Report& report) {
   return report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? kYes : kNo;
 }
 
+void say_if_outside(const std::string& at, uint64_t moment, const Report& whole) {
+  std::string length = time_text(whole.last_time - whole.first_time);
+  if (moment > whole.last_time) {
+    complain("--at " + at + " is after the last row, which is " + length + " after the first: what was live at the end follows");
+  } else if (moment < whole.first_time) {
+    complain("--at " + at + " is before the first row: nothing was live then; the log lasts " + length);
+  }
+}
+
 // "peak" is the moment at which the GPU that had the most had it.
 int report_at(const std::string& at, std::vector<ProcessLog> logs, const ReportOptions& options) {
   Report whole = read_report(logs, {.resolve = false, .snapshots = 0});
@@ -53,6 +63,9 @@ int report_at(const std::string& at, std::vector<ProcessLog> logs, const ReportO
   if (!moment) {
     std::cerr << "xlog: --at " << at << ": give peak, end, nanoseconds since the epoch, or 1.5s, 20ms, 300us after the first row\n";
     return kTrouble;
+  }
+  if (*moment != UINT64_MAX && whole.rows != 0) {
+    say_if_outside(at, *moment, whole);
   }
   Report report = analyse(std::move(logs), {.until = *moment});
   std::string told =
@@ -130,7 +143,7 @@ Command add_report(CLI::App& app) {
   report->add_flag("--oom", options->oom, "what was known when memory was refused");
   report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN")->type_name("FILE");
   report->add_flag("--all-frames", options->style.all_frames, "whole stacks");
-  report->add_option("--top", options->style.top, "stacks a section")->default_val(5);
+  report->add_option("--top", options->style.top, "stacks a section")->default_val(5)->check(count_check());
   report->add_flag("--verify", options->verify, "check that the log agrees with itself; exit 1 when it does not");
   report->add_option("log", options->names, "folders or .csv files, also RMM's")->type_name("LOG");
   report->footer(

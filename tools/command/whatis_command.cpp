@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/report/report.h"
 
 namespace xlog::tools {
@@ -28,6 +29,11 @@ int whatis_command(const Options& options) {
   WhatisAnswer answer = what_is(query, logs, true);
   for (const std::string& each : answer.problems) {
     std::cerr << "xlog: " << each << '\n';
+  }
+  for (const AddressInProcess& each : answer.processes) {
+    if (each.is_before || each.is_after) {
+      complain("--at " + query.at + " is " + (each.is_before ? "before the first row of " : "after the last row of ") + each.log.csv);
+    }
   }
   std::cout << (options.json ? whatis_json(answer, query) : whatis_text(answer, query, options.all_frames)) << std::flush;
   return logs.empty() || !answer.problems.empty() ? kTrouble : answer.found() ? kYes : kNo;
