@@ -281,6 +281,9 @@ install: all  ## into PREFIX (default /usr/local)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(B)/xlog help --man > $(DESTDIR)$(PREFIX)/share/man/man1/xlog.1
 	$(B)/xlog completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/xlog
+	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/xlog completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_xlog
+	$(B)/xlog completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/xlog.fish
 	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
 	install -D -m 644 shim/xlog_preload.h $(DESTDIR)$(PREFIX)/include/xlog_preload.h
 	for header in $$(find runtime -name '*.h' -o -name '*.def'); do install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/xlog/$$header; done

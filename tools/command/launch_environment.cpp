@@ -68,7 +68,7 @@ std::string preload_list(const std::vector<std::string>& command, std::string gi
   for (std::string each; std::getline(parts, each, ':');) {
     if (must_be_first(each)) {
       first = each;
-    } else if (!each.empty()) {
+    } else if (!each.empty() && each != library_path()) {  // a run within a run has it already
       rest += ':' + each;
     }
   }

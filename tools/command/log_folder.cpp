@@ -48,15 +48,22 @@ std::string reason_of(int error, const fs::path& parent) {
   return std::strerror(error);
 }
 
+// With mode 0700 exactly: the umask may take the owner's own bits, and a mode that is set later could be set for what was put in its
+// place meanwhile. 0 or errno.
+int make_private(int parent, const std::string& name) {
+  mode_t before = umask(0);
+  int error = mkdirat(parent, name.c_str(), 0700) == 0 ? 0 : errno;
+  umask(before);
+  return error;
+}
+
 // Makes `name`, or `name.1` and so on, in an open folder: mkdir takes nothing that is there, be it a link.
 int make_numbered(int parent, const std::string& name, std::string& made) {
   for (int i = 0; i < 10'000; ++i) {
     made = i == 0 ? name : name + '.' + std::to_string(i);
-    if (mkdirat(parent, made.c_str(), 0700) == 0) {
-      return fchmodat(parent, made.c_str(), 0700, 0) == 0 ? 0 : errno;  // the umask may have taken the owner's bits
-    }
-    if (errno != EEXIST) {
-      return errno;
+    int error = make_private(parent, made);
+    if (error != EEXIST) {
+      return error;
     }
   }
   return EEXIST;
@@ -79,12 +86,10 @@ std::string in_state_folder(const std::string& name) {
     return "";
   }
   base /= "xlog";
-  for (auto part = base.begin(), end = base.end(); part != end; ++part) {
-    fs::path above;
-    for (auto each = base.begin(); each != std::next(part); ++each) {
-      above /= *each;
-    }
-    mkdir(above.c_str(), 0700);
+  fs::path above;
+  for (const fs::path& each : base) {
+    above /= each;
+    make_private(AT_FDCWD, above);
   }
   int fd = open_folder(base);
   std::string made;
@@ -143,13 +148,19 @@ LogFolder use_log_folder(const std::string& wanted, const std::string& program) 
     fs::path above;
     for (const fs::path& each : parent) {
       above /= each;
-      failed = mkdir(above.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
+      failed = make_private(AT_FDCWD, above);
+      if (failed != 0 && failed != EEXIST) {
+        break;
+      }
+      failed = 0;
     }
   }
-  if (failed == 0 && mkdir(path.c_str(), 0700) == 0) {
-    return {.path = path, .fresh = true, .note = ""};
+  if (failed == 0) {
+    failed = make_private(AT_FDCWD, path);
+    if (failed == 0) {
+      return {.path = path, .fresh = true, .note = ""};
+    }
   }
-  failed = failed != 0 ? failed : errno;
   if (failed == EEXIST) {
     failed = !fs::is_directory(path, error) ? ENOTDIR : access(path.c_str(), W_OK | X_OK) != 0 ? errno : 0;
   }
