@@ -229,6 +229,7 @@ BOOST_AUTO_TEST_CASE(bash_completes_commands_options_and_values) {
                                                         {"run --backend = as", "async "},
                                                         {"run --limit 8G --guard-check ''", "exit free launch "},
                                                         {"run -o lo", "logs "},
+                                                        {"run --summary st", "stderr "},
                                                         {"run --limit ''", " "},
                                                         {"run -- ls --al", " "},
                                                         {"run ls lo", "lock logs "},

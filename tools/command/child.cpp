@@ -96,6 +96,7 @@ int wait_for(pid_t child) {
 
 [[noreturn]] void become(const std::vector<std::string>& command, int report_failure) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& each : command) {
     arguments.push_back(const_cast<char*>(each.c_str()));
   }

@@ -71,6 +71,7 @@ std::string flag_cases(const std::vector<CommandWords>& commands) {
 
 std::string bash_completion(const std::vector<CommandWords>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const CommandWords& each : commands) {
     names.push_back(each.name);
   }
