@@ -230,6 +230,7 @@ BOOST_AUTO_TEST_CASE(bash_completes_commands_options_and_values) {
                                                         {"run --limit 8G --guard-check ''", "exit free launch "},
                                                         {"run -o lo", "logs "},
                                                         {"run --summary st", "stderr "},
+                                                        {"run --summary lo", "lock logs "},
                                                         {"run --limit ''", " "},
                                                         {"run -- ls --al", " "},
                                                         {"run ls lo", "lock logs "},
