@@ -87,6 +87,11 @@ $(B)/gen/exports.map: shim/intercepted.def shim/loader.def
 	@mkdir -p $(@D)
 	$(Q){ echo '{ global:'; sed -nE 's/^XLOG_(ROW\([a-z]+, |LOADER\(|OWN\()([A-Za-z0-9_]+)\)$$/  \2;/p' $^; echo '  local: *; };'; } > $@
 
+# The version, from the one file that has it.
+$(B)/gen/version.inc: VERSION
+	@mkdir -p $(@D)
+	$(Q)printf '#define XLOG_VERSION "%s"\n' "$$(head -1 $<)" > $@
+
 # libunwind from the distribution's source package: position independent, hidden, without the parts that would open
 # files and pipes in the program (runtime/base/libunwind.sed).
 build/libunwind/libunwind.a: runtime/base/libunwind.sed tools/build-libunwind build/packages.ok
@@ -133,6 +138,7 @@ $(B)/obj/tools/report/page.S.o: build/web/page.html
 
 $(call obj,$(TOOL_SRC)): FLAGS = $(HOST)
 DW := -Wl,-Bstatic -ldw -lelf -lz -llzma -lbz2 -lzstd -liberty -Wl,-Bdynamic
+$(B)/obj/tools/command/version.cpp.o: $(B)/gen/version.inc
 $(B)/xlog: $(call obj,$(TOOL_SRC)) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ -static-libstdc++ -static-libgcc $(DW) $(SAN)
@@ -278,6 +284,9 @@ install: all  ## into PREFIX (default /usr/local)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(B)/xlog help --man > $(DESTDIR)$(PREFIX)/share/man/man1/xlog.1
 	$(B)/xlog completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/xlog
+	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/xlog completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_xlog
+	$(B)/xlog completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/xlog.fish
 	install -D -m 644 $(B)/libxlog_runtime.a $(DESTDIR)$(PREFIX)/lib/libxlog_runtime.a
 	install -D -m 644 shim/xlog_preload.h $(DESTDIR)$(PREFIX)/include/xlog_preload.h
 	for header in $$(find runtime -name '*.h' -o -name '*.def'); do install -D -m 644 $$header $(DESTDIR)$(PREFIX)/include/xlog/$$header; done

@@ -38,7 +38,9 @@ void put_arguments(TextSink& out) noexcept {
 
 // Whether a framework caches device memory, so that a report does not take its cache for the user of the memory.
 constexpr std::string_view kFrameworkVariables[] = {"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF",
-                                                    "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE", "CUDA_VISIBLE_DEVICES"};
+                                                    "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE", "CUDA_VISIBLE_DEVICES",
+                                                    // Which `xlog run` it belongs to; of nested ones all, the outer first.
+                                                    "XLOG_RUN"};
 
 // An object of those that are set.
 void put_variables(TextSink& out, std::span<const std::string_view> names) noexcept {

@@ -35,11 +35,12 @@ bool find_nvml(Nvml& out) noexcept {
   return out.good();
 }
 
-// Of /proc, where the number is one of this process's namespace. The program's name alone: arguments of other processes may hold
-// what their users would not have in a report of this one, such as a password.
+// Of /proc, where the number is one of this process's namespace. Of another process its name alone: arguments may hold what is
+// nobody else's business.
 void describe(GpuProcess& process) noexcept {
+  bool own = process.pid == static_cast<uint32_t>(getpid());
   Text<40> path;
-  path.put("/proc/").decimal(process.pid).put("/comm").put('\0');
+  path.put("/proc/").decimal(process.pid).put(own ? "/cmdline" : "/comm").put('\0');
   int fd = kernel::open(path.data(), O_RDONLY | O_CLOEXEC);
   struct stat info {};
   long n = fd >= 0 ? kernel::read_at(fd, process.command, sizeof process.command - 1, 0) : -1;
@@ -50,10 +51,12 @@ void describe(GpuProcess& process) noexcept {
   if (fd >= 0) {
     kernel::close(fd);
   }
-  for (long i = 0; i < n; ++i) {  // XLOG_SUMMARY is shown on terminals; a line end follows the name
-    auto byte = static_cast<unsigned char>(process.command[i]);
-    bool is_end = byte == '\n' && i + 1 == n;
-    process.command[i] = is_end ? '\0' : byte < ' ' || byte >= 0x7F ? '?' : process.command[i];
+  if (n > 0 && process.command[n - 1] == '\n') {
+    process.command[--n] = '\0';
+  }
+  for (long i = 0; i < n - (own ? 1 : 0); ++i) {  // NUL between two arguments, and behind the last
+    auto c = static_cast<unsigned char>(process.command[i]);
+    process.command[i] = c < ' ' ? ' ' : process.command[i];
   }
 }
 

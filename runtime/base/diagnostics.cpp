@@ -56,7 +56,8 @@ long write_to(unsigned mode, std::string_view line) noexcept {
 
 void say(std::string_view text) noexcept {
   Text<1024> line;
-  line.put("xlog: ").put(text.substr(0, text.size() < 1000 ? text.size() : 1000)).put('\n');
+  line.put("xlog: ");
+  put_plain(line, text.substr(0, text.size() < 1000 ? text.size() : 1000)).put('\n');
   struct stat info;
   if (is_the_first(info)) {
     WriteSignalsHeld held;

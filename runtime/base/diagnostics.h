@@ -10,7 +10,7 @@
 
 namespace xlog {
 
-// Writes "xlog: " + text + newline.
+// Writes "xlog: " + text + newline, as one line: control characters in the text become '?'.
 void say(std::string_view text) noexcept;
 
 // What descriptor 2 was when the program began. A program may close it, and what it opens next then has its number.

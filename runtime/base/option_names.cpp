@@ -8,13 +8,18 @@ namespace {
 // Of the tests and of the simulated driver.
 constexpr std::string_view kTests[] = {"XLOG_SIM_",   "XLOG_STACK_", "XLOG_TEST_",    "XLOG_BUILD",   "XLOG_KILLS",
                                        "XLOG_STORMS", "XLOG_GOLDEN", "XLOG_CHROMIUM", "XLOG_PYTHONS", "XLOG_SAMPLES_"};
+// `xlog run` sets it, so that a log says which run it belongs to.
+constexpr std::string_view kRunMark = "XLOG_RUN";
 constexpr std::string_view kLimits[] = {"XLOG_BUDGET", "XLOG_BUDGET_COUNT", "XLOG_BUDGET_CONTEXT", "XLOG_HOST_BUDGET"};
 // In a name that is no option, these say that it was meant to limit something.
 constexpr std::string_view kLimitWords[] = {"BUDG", "BUGD", "LIMIT", "QUOTA"};
 
 constexpr size_t kLongest = 32;
 
-// Insertions, deletions, replacements and swaps of neighbours.
+char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+}  // namespace
+
 size_t edit_distance(std::string_view a, std::string_view b) noexcept {
   if (a.size() > kLongest || b.size() > kLongest) {
     return SIZE_MAX;
@@ -39,10 +44,6 @@ size_t edit_distance(std::string_view a, std::string_view b) noexcept {
   return rows[a.size() % 3][b.size()];
 }
 
-char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-
-}  // namespace
-
 NameKind kind_of_name(std::string_view name, std::string_view& nearest) noexcept {
   nearest = {};
   char text[2 * kLongest];
@@ -55,6 +56,9 @@ NameKind kind_of_name(std::string_view name, std::string_view& nearest) noexcept
     if (name.starts_with(test)) {
       return NameKind::not_ours;
     }
+  }
+  if (name == kRunMark) {
+    return NameKind::not_ours;
   }
   size_t least = 3;
   for (const OptionRow& row : kOptions) {

@@ -265,9 +265,10 @@ bool parse_option(const OptionRow& row, OptionLookup lookup, OptionComplaint com
     return true;
   }
   Text<900> line;
-  line.put(row.name).put("=").put(text.substr(0, text.size() < 200 ? text.size() : 200)).put(": ");
+  line.put(row.name).put("=");
+  put_plain(line, text.substr(0, text.size() < 200 ? text.size() : 200)).put(": ");
   if (reason.size() != 0) {
-    line.put(reason.view()).put("; ");
+    put_plain(line, reason.view()).put("; ");
   }
   line.put("give ").put(row.form);
   if (row.strict) {

@@ -134,6 +134,10 @@ using OptionComplaint = void (*)(std::string_view line, bool strict);
 // Fills every field: from the lookup, else with its default. False when a strict option could not be read.
 bool parse_options(OptionLookup lookup, OptionComplaint complain, Options& out) noexcept;
 
+// How many insertions, deletions, replacements and swaps of neighbours lead from one text to the other. SIZE_MAX for texts of
+// more than 32 bytes.
+size_t edit_distance(std::string_view a, std::string_view b) noexcept;
+
 // What a variable's name is to this library.
 enum class NameKind : uint8_t {
   option,

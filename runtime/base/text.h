@@ -109,6 +109,19 @@ class Text : public TextSink {
   char storage_[N];
 };
 
+// Text that somebody else wrote, in a line of ours: its control characters (C0, DEL, and C1 as UTF-8) become '?', so that it can
+// neither begin a line of its own nor steer a terminal.
+inline TextSink& put_plain(TextSink& out, std::string_view text) noexcept {
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    bool is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
+    i += is_c1 ? 1 : 0;
+    out.put(is_c1 || c < 0x20 || c == 0x7f ? '?' : text[i]);
+  }
+  return out;
+}
+
 // As UTF-8.
 inline void put_code_point(TextSink& out, uint32_t c) noexcept {
   auto put = [&out](uint32_t byte) { out.put(static_cast<char>(byte)); };

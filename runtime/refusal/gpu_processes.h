@@ -9,9 +9,9 @@ namespace xlog {
 
 struct GpuProcess {
   uint32_t pid = 0;
-  uint32_t user = 0;      // uid
-  uint64_t bytes = 0;     // UINT64_MAX: not told
-  char command[64] = {};  // its program's name, without arguments; empty when it cannot be read
+  uint32_t user = 0;       // uid
+  uint64_t bytes = 0;      // UINT64_MAX: not told
+  char command[120] = {};  // of this process its arguments, cut; of another its name; empty when it cannot be read
   bool has_user = false;
 };
 

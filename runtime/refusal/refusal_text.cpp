@@ -16,20 +16,8 @@ TextSink& put_bytes(TextSink& out, uint64_t bytes) noexcept {
   return out;
 }
 
-// Names that others have given: XLOG_SUMMARY is shown on terminals, and a line of it is a line of ours.
-TextSink& put_name(TextSink& out, std::string_view name) noexcept {
-  for (size_t i = 0; i < name.size(); ++i) {
-    auto byte = static_cast<unsigned char>(name[i]);
-    auto next = static_cast<unsigned char>(i + 1 < name.size() ? name[i + 1] : 0);
-    bool is_c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // as UTF-8
-    out.put(byte < ' ' || byte == 0x7F || is_c1 ? '?' : name[i]);
-    i += is_c1 ? 1 : 0;
-  }
-  return out;
-}
-
 void put_headline(TextSink& out, const Refusal& refusal) noexcept {
-  put_name(out.put("out of memory: "), refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
+  put_plain(out.put("out of memory: "), refusal.program).put(" (pid ").decimal(static_cast<uint64_t>(getpid())).put(") asked for ");
   if (refusal.requested == kNone) {
     out.put("more than 64 bits hold");
   } else {
@@ -38,7 +26,7 @@ void put_headline(TextSink& out, const Refusal& refusal) noexcept {
   if (refusal.device < 0) {
     out.put(" of pinned host memory");
   } else {
-    put_name(out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" ("), refusal.gpu_name).put(')');
+    put_plain(out.put(" on GPU ").decimal(static_cast<uint64_t>(refusal.device)).put(" ("), refusal.gpu_name).put(')');
   }
   out.put(" by ").put(refusal.api).put(", refused by ");
   if (refusal.by_limit) {
@@ -67,7 +55,7 @@ void put_holders(TextSink& out, const Refusal& refusal, std::span<const StackLab
     const LiveHolder& each = refusal.live.list[i];
     put_bytes(out.put("  "), each.bytes).put(" in ").decimal(each.blocks).put(each.blocks == 1 ? " block, " : " blocks, ");
     bool named = i < labels.size() && labels[i].text.size() != 0;
-    put_name(out, named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
+    put_plain(out, named ? labels[i].text.view() : std::string_view("without a stack (XLOG_LOG was not set, or no stack could be taken)"));
     out.put('\n');
   }
 }
@@ -86,7 +74,8 @@ void put_processes(TextSink& out, const GpuProcesses& processes) noexcept {
     out.put(processes.same_pids ? "also on this GPU: " : "on this GPU: ");
     each.bytes == kNone ? out.put("an unknown number of bytes") : put_bytes(out, each.bytes);
     if (each.has_user) {
-      out.put(", pid ").decimal(each.pid).put(", user ").decimal(each.user).put(", ").put(each.command);
+      out.put(", pid ").decimal(each.pid).put(", user ").decimal(each.user).put(", ");
+      put_plain(out, each.command);
     }
     out.put('\n');
     ++told;

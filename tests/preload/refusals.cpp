@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(who_else_is_on_the_gpu) {
   BOOST_TEST(oom["processes"][1]["pid"] == getpid());
   BOOST_TEST(oom["processes"][1]["uid"] == getuid());
   BOOST_TEST(oom["processes"][1]["bytes"] == 2000);
-  BOOST_TEST(oom["processes"][1]["command"] == "preload_tests");
+  BOOST_TEST(oom["processes"][1]["command"] == "preload_tests");  // its name, without its arguments
   BOOST_TEST(!oom["processes"][2].contains("command"));  // gone, or another user's
   // A container has numbers of its own, which may be other processes' here.
   TempFolder container;

@@ -128,6 +128,8 @@ BOOST_AUTO_TEST_CASE(strict_options_fail_closed_and_others_do_not) {
     BOOST_TEST(parse({{name, value}}, options));
     BOOST_TEST(complaints.size() == 1);
   }
+  BOOST_TEST(parse({{"XLOG_VERBOSE", "1\nxlog: forged\x1b"}}, options));
+  BOOST_TEST(complaints.at(0) == "XLOG_VERBOSE=1?xlog: forged?: give 0 or 1; ignored");
   BOOST_TEST(options.backtrace == 32);
   BOOST_TEST(options.tag.view().empty());
 }

@@ -211,6 +211,10 @@ BOOST_AUTO_TEST_CASE(paths) {
   BOOST_TEST(expand("%q{JOB}%q{NONE}%%.csv") == "/here/a_.._b%.42");
   BOOST_TEST(expand("/tmp/%q{UP}/x") == "/tmp/_./x.42");
   BOOST_TEST(expand("/tmp/.%q{DOT}/x") == "/tmp/._/x.42");
+  BOOST_TEST(expand("/tmp/%q{DOT}%q{DOT}/x") == "/tmp/_./x.42");
+  BOOST_TEST(expand("/tmp/%q{NONE}%q{UP}/x") == "/tmp/_./x.42");
+  BOOST_TEST(expand("%q{UP}/%q{UP}/x") == "/here/_./_./x.42");
+  BOOST_TEST(expand("/tmp/%q{UP}") == "/tmp/_..42");
   BOOST_TEST(expand("%z") == "no");
   BOOST_TEST(expand("%") == "no");
   BOOST_TEST(expand("%q{JOB") == "no");

@@ -44,28 +44,27 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
 }
 
 void Suppressions::read(const std::string& path, std::vector<std::string>& problems) {
-  constexpr size_t kMost = 16 << 20;
-  std::string all;
+  std::string text;
   std::string problem;
-  if (!read_text_file(path, kMost, all, problem)) {
-    problems.push_back(path + ": " + problem);
+  if (!read_text_file(path, text, problem)) {
+    problems.push_back(problem);
     return;
   }
-  std::istringstream in(all);
+  std::istringstream in(text);
   std::string line;
   for (size_t number = 1; std::getline(in, line); ++number) {
     size_t begin = line.find_first_not_of(" \t");
     size_t end = line.find_last_not_of(" \t\r");
-    std::string text = begin == line.npos ? "" : line.substr(begin, end - begin + 1);
-    if (text.empty() || text[0] == '#') {
+    std::string entry = begin == line.npos ? "" : line.substr(begin, end - begin + 1);
+    if (entry.empty() || entry[0] == '#') {
       continue;
     }
     constexpr std::string_view kLeak = "leak:";
-    if (!text.starts_with(kLeak) || text.size() == kLeak.size()) {
+    if (!entry.starts_with(kLeak) || entry.size() == kLeak.size()) {
       problems.push_back(path + ':' + std::to_string(number) + ": not of the form leak:PATTERN");
       continue;
     }
-    patterns_.push_back(text.substr(kLeak.size()));
+    patterns_.push_back(entry.substr(kLeak.size()));
   }
 }
 

@@ -113,7 +113,10 @@ std::string search(const WhatisQuery& query, const ProcessLog& log, AddressInPro
     return "\"" + query.at + "\" is no moment: give nanoseconds since the epoch, or 1.5s, 20ms, 300us after the first row";
   }
   Search blocks(query.address, out);
+  out.is_before = *moment < out.first_time;
+  out.is_after = !query.at.empty();
   for (; source.alive(); source.advance()) {
+    out.is_after = out.is_after && source.event().time < *moment;
     if (source.event().time <= *moment) {
       blocks.take(source.event());
     }

@@ -46,6 +46,8 @@ struct AddressInProcess {
   ProcessLog log;
   StackFile stacks;
   uint64_t first_time = 0;
+  bool is_before = false;  // the moment that was asked for is before the first row
+  bool is_after = false;   // or after the last
   std::optional<BlockSeen> now;
   std::vector<BlockSeen> past;     // in the order of their ends
   std::optional<BlockSeen> below;  // the nearest that live beside the address

@@ -3,6 +3,7 @@
 
 #include "tools/command/checks.h"
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/log/json_value.h"
 #include "tools/log/text_file.h"
 #include "tools/report/format.h"
@@ -70,7 +71,12 @@ uint64_t requests_in(const Report& report) {
 bool read_runs(const std::string& path, RunSums& out) {
   std::string text;
   std::string problem;
-  if (read_text_file(path, kJsonBytes, text, problem) && text.starts_with('{')) {
+  bool may_be_baseline = !path.ends_with(".csv") && special_file(path) != "a folder";
+  if (may_be_baseline && !read_text_file(path, text, problem, kJsonBytes)) {
+    complain(problem);
+    return false;
+  }
+  if (text.starts_with('{')) {
     if (!read_baseline(text, out, problem)) {
       complain(path + ": " + problem);
       return false;
@@ -208,13 +214,15 @@ Command add_check(CLI::App& app) {
   check->add_flag("--require-end", options->require_end, "each log must have its end mark: no process was killed or is running");
   check->add_flag("--allow-empty", options->allow_empty, "a log without any allocation is good, too");
   check->add_flag("--allow-partial", options->allow_partial, "judge a log that was off at times, or that leaves blocks out by an option");
-  check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak");
+  check->add_option("--baseline", options->baseline, "a log, or what --write-baseline wrote: no stack may hold more at the peak")
+      ->type_name("FILE");
   check->add_option("--tolerance", options->tolerance, "how much more than the baseline is accepted")->default_val("2%");
-  check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline");
-  check->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
+  check->add_option("--write-baseline", options->write_baseline, "write what the run held, by stack, for a later --baseline")
+      ->type_name("FILE");
+  check->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN")->type_name("FILE");
   check->add_flag("--github", options->github, "failures as GitHub annotations");
   check->add_flag("--json", options->json, "for machines");
-  check->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  check->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   check->footer(
       "  xlog check --max-peak 8G --no-leaks --no-findings xlog.tests/\n"
       "  xlog check --write-baseline peak.json xlog.tests/      once, and commit it\n"

@@ -43,8 +43,6 @@ std::string progress_line(uint64_t done, uint64_t whole, uint64_t elapsed_ns);
 void add_debuginfod_option(CLI::App* command);
 // "8G" and so on; ends the parse with a message where it is none.
 uint64_t parse_size_option(const std::string& name, const std::string& text);
-// One line on stderr: "xlog: " and the sentence, safe for a terminal.
-void complain(const std::string& sentence);
 // To `path`, or to stdout where it is empty, as OutputFile does it. False, and a line on stderr, when that fails.
 bool write_out(const std::string& path, std::string_view text);
 // Prints an answer and returns `status`; kTrouble where it cannot be written. Text for people, and JSON as dump() makes it.
@@ -52,5 +50,7 @@ int print_text(std::string_view text, int status);
 int print_json(std::string_view json, int status);
 // `status`; kTrouble, and a line on stderr, where what was written to std::cout did not arrive.
 int finish_output(int status);
+// A number of things: digits alone, and few enough of them.
+CLI::Validator count_check();
 
 }  // namespace xlog::tools

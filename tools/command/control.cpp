@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "runtime/record/log_switch.h"
 
@@ -19,7 +21,7 @@ namespace {
 // A page of ours that another process has mapped, through the file behind it.
 class Page {
  public:
-  explicit Page(const std::string& path) : fd_(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC)) {}
+  explicit Page(const std::string& path) : fd_(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
   ~Page() {
     if (fd_ >= 0) {
       close(fd_);
@@ -45,16 +47,17 @@ class Page {
   int fd_;
 };
 
-// In the process's own view of the files; empty: it has none.
-std::string control_file(std::istream& maps) {
+// In the process's own view of the files. A program may have mapped other files whose names end so.
+std::vector<std::string> control_files(std::istream& maps) {
+  std::vector<std::string> found;
   std::string line;
   while (std::getline(maps, line)) {
     size_t path = line.find('/');
     if (path != std::string::npos && line.ends_with(ControlPage::kSuffix)) {
-      return line.substr(path);
+      found.push_back(line.substr(path));
     }
   }
-  return {};
+  return found;
 }
 
 }  // namespace
@@ -65,18 +68,24 @@ bool switch_log(unsigned pid, bool on, std::string& said) {
   said = "process " + std::to_string(pid) + ": ";
   std::ifstream maps(process + "/maps");
   int error = errno;
-  std::string path = control_file(maps);
-  if (path.empty()) {
+  std::vector<std::string> files = control_files(maps);
+  if (files.empty()) {
     said += access(process.c_str(), F_OK) != 0 ? "there is none"
             : !maps.is_open()                  ? std::strerror(error)
                               : "no log to switch: not started under the library with XLOG_LOG, or it has made no device memory yet";
     return false;
   }
-  Page page(process + "/root" + path);
-  if (!page.good() || !page.want(on)) {
-    said += path + " cannot be written";
+  auto root = [&process](const std::string& file) { return process + "/root" + file; };
+  auto ours = std::find_if(files.begin(), files.end(), [&](const std::string& each) {
+    Page candidate(root(each));
+    return candidate.good() && candidate.want(on);
+  });
+  if (ours == files.end()) {
+    said += files.front() + " cannot be written";
     return false;
   }
+  const std::string& path = *ours;
+  Page page(root(path));
   for (int i = 0; i < 100 && !page.serves(on); ++i) {
     std::this_thread::sleep_for(10ms);
   }

@@ -39,11 +39,11 @@ int run_diff(const DiffOptions& options) {
 Command add_diff(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   auto* diff = app.add_subcommand("diff", "two runs, stack by stack: new, gone, grown, shrunk");
-  diff->add_option("before", options->before, "a folder or .csv file")->required();
-  diff->add_option("after", options->after, "a folder or .csv file")->required();
+  diff->add_option("before", options->before, "a folder or .csv file")->required()->type_name("LOG");
+  diff->add_option("after", options->after, "a folder or .csv file")->required()->type_name("LOG");
   diff->add_option("--what", options->what, "peak = held at the peak, live = at the end, total = allocated in all")
       ->check(CLI::IsMember({"peak", "live", "total"}));
-  diff->add_option("--top", options->top, "stacks of each sort");
+  diff->add_option("--top", options->top, "stacks of each sort")->check(count_check());
   diff->add_flag("--json", options->json, "for machines");
   diff->footer("  xlog diff xlog.train.monday/ xlog.train.tuesday/\nStacks are told by function and library: the same after a rebuild.");
   return {diff, [options] { return run_diff(*options); }};

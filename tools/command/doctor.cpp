@@ -1,6 +1,5 @@
 #include "tools/command/doctor.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +9,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/command/launch.h"
+#include "tools/command/gpu_probe.h"
+#include "tools/command/launch_environment.h"
 #include "tools/command/needed_files.h"
+#include "tools/log/text_file.h"
 
 namespace xlog::tools {
 
@@ -76,7 +77,8 @@ void examine_elf(const std::string& path, const std::string& data, std::vector<F
 void examine_program(const std::string& name, std::vector<Finding>& out, int depth) {
   std::string path = find_program(name);
   if (path.empty()) {
-    out.push_back({false, name + ": not found, or not executable"});
+    std::string special = special_file(name);
+    out.push_back({false, special.empty() ? name + ": not found, or not executable" : name + " is " + special + ", not a program"});
     return;
   }
   std::string data = read_start(path);
@@ -97,21 +99,18 @@ void examine_program(const std::string& name, std::vector<Finding>& out, int dep
 }
 
 void examine_driver(std::vector<Finding>& out) {
-  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (driver == nullptr) {
+  GpuProbe probe = probe_gpus();
+  size_t n = probe.uuids.size();
+  if (!probe.answered) {
+    out.push_back({false, "the driver was asked for its GPUs, and gave no answer"});
+  } else if (!probe.has_driver) {
     out.push_back({false, "no NVIDIA driver on this machine (libcuda.so.1 is not found): there is nothing to see here"});
-    return;
-  }
-  using Init = int (*)(unsigned);
-  using Count = int (*)(int*);
-  auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
-  auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
-  int result = init != nullptr ? init(0) : -1;
-  int n = 0;
-  if (result == 0 && count != nullptr && count(&n) == 0) {
-    out.push_back({n > 0, "the driver works and shows " + std::to_string(n) + (n == 1 ? " GPU" : " GPUs")});
+  } else if (probe.init_result != 0) {
+    out.push_back({false, "the driver is there, but cuInit fails with " + std::to_string(probe.init_result)});
+  } else if (probe.count_result != 0) {
+    out.push_back({false, "the driver is there, but cuDeviceGetCount fails with " + std::to_string(probe.count_result)});
   } else {
-    out.push_back({false, "the driver is there, but cuInit fails with " + std::to_string(result)});
+    out.push_back({n > 0, "the driver works and shows " + std::to_string(n) + (n == 1 ? " GPU" : " GPUs")});
   }
 }
 

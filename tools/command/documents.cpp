@@ -4,6 +4,8 @@
 
 #include "runtime/base/options.h"
 #include "tools/command/commands.h"
+#include "tools/command/completion.h"
+#include "tools/command/version.h"
 
 namespace xlog::tools {
 
@@ -30,7 +32,8 @@ std::string roff(const std::string& text) {
 }
 
 std::string man_page(const CLI::App& app) {
-  std::string page = ".TH XLOG 1\n.SH NAME\nxlog \\- GPU memory under your control, in programs you cannot rebuild\n.SH SYNOPSIS\n";
+  std::string page = ".TH XLOG 1 \"\" \"xlog " + version() +
+                     "\"\n.SH NAME\nxlog \\- GPU memory under your control, in programs you cannot rebuild\n.SH SYNOPSIS\n";
   for (const CLI::App* command : app.get_subcommands({})) {
     page += ".B xlog " + command->get_name() + "\n[options]\n.br\n";
   }
@@ -55,68 +58,21 @@ std::string man_page(const CLI::App& app) {
   return page;
 }
 
-// The long and short names of a command's options.
-std::string flags_of(const CLI::App& command) {
-  std::string flags;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      flags += (flags.empty() ? "--" : " --") + name;
-    }
-    for (const std::string& name : option->get_snames()) {
-      flags += " -" + name;
-    }
-  }
-  return flags;
-}
-
-std::string bash_completion(const CLI::App& app) {
-  std::string commands;
-  std::string cases;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    commands += (commands.empty() ? "" : " ") + command->get_name();
-    cases += "    " + command->get_name() + ") words=\"" + flags_of(*command) + "\" ;;\n";
-  }
-  return "_xlog() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
-         commands +
-         "\"\n"
-         "  COMPREPLY=()\n"
-         "  if [ \"$COMP_CWORD\" -gt 1 ]; then\n"
-         "    case ${COMP_WORDS[1]} in\n" +
-         cases +
-         "    *) words= ;;\n"
-         "    esac\n"
-         "    [[ $word == -* ]] || words=\n"
-         "  fi\n"
-         "  [ -z \"$words\" ] || COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "}\n"
-         "complete -o default -F _xlog xlog\n";
-}
-
-std::string fish_completion(const CLI::App& app) {
-  std::string out;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    out += "complete -c xlog -n __fish_use_subcommand -f -a " + command->get_name() + " -d '" + command->get_description() + "'\n";
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        out += "complete -c xlog -n '__fish_seen_subcommand_from " + command->get_name() + "' -l " + name + "\n";
-      }
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Command add_completion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   auto* completion = app.add_subcommand("completion", "completion for a shell");
   completion->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion->footer("  source <(xlog completion bash)");
+  completion->footer(
+      "  source <(xlog completion bash)                                     also for zsh, after compinit\n"
+      "  xlog completion fish > ~/.config/fish/completions/xlog.fish");
   return {completion, [shell, &app] {
-            std::cout << (*shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "")
-                      << (*shell == "fish" ? fish_completion(app) : bash_completion(app));
-            return static_cast<int>(kYes);
+            std::vector<CommandWords> commands = command_words(app);
+            std::string text = *shell == "bash"  ? bash_completion(commands)
+                               : *shell == "zsh" ? zsh_completion(commands)
+                                                 : fish_completion(commands);
+            return static_cast<int>(write_out("", text) ? kYes : kTrouble);
           }};
 }
 

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/report/export.h"
 #include "tools/report/gzip_stream.h"
 #include "tools/report/output_file.h"
@@ -94,10 +95,10 @@ Command add_export(CLI::App& app) {
       ->check(CLI::IsMember({"folded", "speedscope", "pprof", "pytorch", "trace", "openmetrics", "rmm"}));
   command->add_option("--what", options->what, "folded: peak = held at the peak, live = at the end, total = allocated in all")
       ->check(CLI::IsMember({"peak", "live", "total"}));
-  command->add_option("--device", options->device, "rmm: whose memory");
+  command->add_option("--device", options->device, "rmm: whose memory")->check(count_check());
   command->add_flag("--gzip", options->gzip, "compressed; so is a file whose name ends in .gz, and pprof always");
-  command->add_option("-o,--output", options->out, "file; standard output if not given");
-  command->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  command->add_option("-o,--output", options->out, "file; standard output if not given")->type_name("FILE");
+  command->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   command->footer(
       "  xlog export folded xlog.train/ | flamegraph.pl > peak.svg\n"
       "  xlog export trace -o trace.json.gz xlog.train/         open in ui.perfetto.dev\n"

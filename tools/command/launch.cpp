@@ -1,23 +1,23 @@
 #include "tools/command/launch.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
-#include "runtime/base/options.h"
-#include "tools/command/needed_files.h"
-#include "tools/report/format.h"
+#include "tools/command/child.h"
+#include "tools/command/gpu_probe.h"
+#include "tools/command/log_folder.h"
+#include "tools/command/messages.h"
+#include "tools/command/run_logs.h"
+#include "tools/command/shell_text.h"
+#include "tools/log/text_file.h"
 #include "tools/report/report.h"
 
 namespace xlog::tools {
@@ -26,44 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kForwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGALRM, SIGPIPE};
-
-volatile sig_atomic_t child_pid = 0;
-
-// What the terminal sends reaches the program too, which is in the same process group: only what was sent to this
-// process alone is handed on.
-void forward_signal(int number, siginfo_t* info, void*) {
-  int saved = errno;
-  if (child_pid > 0 && info != nullptr && info->si_code <= 0) {
-    kill(child_pid, number);
-  }
-  errno = saved;
-}
-
-void take_signals() {
-  struct sigaction action {};
-  action.sa_sigaction = forward_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigfillset(&action.sa_mask);
-  for (int each : kForwarded) {
-    struct sigaction before {};
-    sigaction(each, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) {  // nohup and the like: the program inherits that
-      sigaction(each, &action, nullptr);
-    }
-  }
-}
-
-std::string program_name(const std::vector<std::string>& command) { return fs::path(command.at(0)).filename(); }
-
-std::string local_time() {
-  time_t now = time(nullptr);
-  tm parts{};
-  localtime_r(&now, &parts);
-  char text[32];
-  strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
-  return text;
-}
+constexpr int kTroubleStatus = 2;
 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) {
@@ -72,241 +35,172 @@ std::string how_it_ended(int status) {
   return WEXITSTATUS(status) != 0 ? "the program exited with " + std::to_string(WEXITSTATUS(status)) : "";
 }
 
-// As the first process of a container others' orphans come to us as well.
-int wait_for(pid_t child) {
-  for (;;) {
-    int status = 0;
-    pid_t ended = waitpid(-1, &status, 0);
-    if (ended == child) {
-      return status;
-    }
-    if (ended < 0 && errno == ECHILD) {
-      return 0;
-    }
+// As a user would type it from here, for a shell.
+std::string shown_path(const std::string& path) {
+  std::error_code error;
+  std::string name = fs::relative(path, error);
+  return shell_word(error || name.empty() || name.starts_with("..") ? path : name);
+}
+
+// The folder when it holds nothing else, else the logs, or the folder where they are many.
+std::string shown_logs(const LogFolder& folder, const std::vector<ProcessLog>& logs) {
+  constexpr size_t kMostNamed = 3;
+  if (folder.fresh || logs.empty()) {
+    return shown_path(folder.path);
+  }
+  if (logs.size() > kMostNamed) {
+    return shown_path(name_of(logs));
+  }
+  std::string text;
+  for (const ProcessLog& each : logs) {
+    text += (text.empty() ? "" : " ") + shown_path(each.csv);
+  }
+  return text;
+}
+
+void resolve_names(const ProcessLog& log) {
+  trim_log(log.csv);
+  std::string path = log.stem + ".stacks.csv";
+  StackFile stacks;
+  stacks.read(path);
+  if (stacks.needs_names()) {
+    stacks.resolve();
+    stacks.write(path);
   }
 }
 
-void finish_logs(const std::string& folder, const std::string& ending, uint64_t wall_ns, bool quiet) {
-  std::vector<std::string> problems;
-  std::vector<ProcessLog> logs = find_logs({folder}, problems);
-  for (const ProcessLog& log : logs) {
-    trim_log(log.csv);
-    std::string path = log.stem + ".stacks.csv";
-    StackFile stacks;
-    stacks.read(path);
-    if (stacks.needs_names()) {
-      stacks.resolve();
-      stacks.write(path);
+struct Run {
+  const LaunchOptions& options;
+  LogFolder folder;
+  std::string mark;
+  Ending ending;
+
+  [[nodiscard]] std::vector<ProcessLog> logs() const {
+    std::vector<std::string> problems;
+    return folder.fresh ? find_logs({folder.path}, problems) : marked_logs(variable("XLOG_LOG"), mark, ending.start_ns);
+  }
+  void finish() const;
+};
+
+void complain_of_none(const std::string& ended, const std::string& pattern) {
+  if (!ended.empty()) {
+    complain(ended);
+  }
+  complain("no log of this run is at XLOG_LOG=" + pattern +
+           ": no device memory call was seen, or no log could be written there (xlog doctor -- COMMAND says what would be seen)");
+}
+
+void Run::finish() const {
+  std::string ended = how_it_ended(ending.status);
+  std::string pattern = variable("XLOG_LOG");
+  if (pattern.empty() || !special_file(pattern.ends_with('/') ? "" : pattern).empty()) {  // no log, or one that cannot be read again
+    if (!options.quiet && !ended.empty()) {
+      complain(ended);
     }
+    return;
   }
-  if (logs.empty()) {
-    rmdir(folder.c_str());
+  std::vector<ProcessLog> found = logs();
+  for (const ProcessLog& each : found) {
+    resolve_names(each);
   }
-  if (!quiet) {
-    std::error_code error;
-    std::string name = fs::relative(folder, error);
-    Report report = analyse(std::move(logs), {.resolve = false});
-    std::cerr << summary_text(report, ending, wall_ns, error || name.starts_with("..") ? folder : name) << std::flush;
+  write_run_header(found, options.command, ending);
+  if (folder.fresh) {
+    rmdir(folder.path.c_str());  // while it is empty
+  }
+  if (found.empty() && !folder.fresh) {
+    if (!options.quiet) {
+      complain_of_none(ended, pattern);
+    }
+    return;
+  }
+  if (!options.quiet) {
+    std::string where = shown_logs(folder, found);
+    std::cerr << summary_text(analyse(std::move(found), {.resolve = false}), ended, ending.duration_ns, where) << std::flush;
   }
 }
 
-// Ends the way the program ended.
-int follow(int status) {
-  if (!WIFSIGNALED(status)) {
-    return WEXITSTATUS(status);
-  }
-  int number = WTERMSIG(status);
-  rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // the program's core is the one of interest
-  signal(number, SIG_DFL);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, number);
-  sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  kill(getpid(), number);
-  return 128 + number;  // the first process of a container cannot kill itself
-}
-
-// The library before what is preloaded already, but for a sanitizer's runtime, which has to be the first.
-std::string preload_list(const LaunchOptions& options) {
-  std::string first = options.command.empty() ? "" : sanitizer_of(options.command[0]);
-  std::string rest;
-  std::string given = std::getenv("LD_PRELOAD") != nullptr ? std::getenv("LD_PRELOAD") : "";
-  std::replace(given.begin(), given.end(), ' ', ':');
-  std::istringstream parts(given);
-  for (std::string each; std::getline(parts, each, ':');) {
-    if (must_be_first(each)) {
-      first = each;
-    } else if (!each.empty()) {
-      rest += ':' + each;
+// What stands in the way of the start; each is said. False when nothing may be started.
+bool check(const LaunchOptions& options) {
+  std::vector<std::string> complaints;
+  check_environment(complaints);
+  if (complaints.empty()) {
+    auto given = options.values.find("XLOG_BUDGET");
+    std::string limit = variable("XLOG_BUDGET");
+    std::string trouble = limit_trouble((given != options.values.end() ? "--limit " : "XLOG_BUDGET=") + limit, limit);
+    if (!trouble.empty()) {
+      complaints.push_back(trouble);
     }
   }
-  return (first.empty() ? "" : first + ':') + library_path() + rest;
+  for (const std::string& each : complaints) {
+    complain(each);
+  }
+  return complaints.empty();
+}
+
+void say_what_applies(const LaunchOptions& options, const std::string& inherited) {
+  const char* injected = std::getenv("NVTX_INJECTION64_PATH");
+  if (injected != nullptr && injected != library_path() && !options.no_log) {
+    complain("NVTX_INJECTION64_PATH is set: the program's NVTX ranges go to that tool, and are not in the log");
+  }
+  if (!inherited.empty()) {
+    complain(inherited);
+  }
+  if (options.per_tensor) {
+    complain("per tensor: the framework's own cache is off, so that each tensor is a row; CUDA graphs in PyTorch need that cache");
+  }
 }
 
 }  // namespace
 
-std::string library_path() {
-  std::error_code error;
-  fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& each : {self.parent_path() / "libxlog.so", self.parent_path().parent_path() / "lib" / "libxlog.so"}) {
-    if (fs::exists(each, error)) {
-      return each;
-    }
-  }
-  return "";
-}
-
-std::string library_trouble() {
-  std::string path = library_path();
-  if (path.empty()) {
-    return "libxlog.so is neither beside this command nor in ../lib";
-  }
-  // LD_PRELOAD separates with both, and has no way to quote.
-  return path.find_first_of(" :") != path.npos ? path + ": LD_PRELOAD cannot name a path with a space or a colon" : "";
-}
-
-std::vector<std::pair<std::string, std::string>> launch_environment(const LaunchOptions& options, std::string& log_folder) {
-  std::vector<std::pair<std::string, std::string>> out;
-  out.emplace_back("LD_PRELOAD", preload_list(options));
-  if (!options.limit.empty()) {
-    out.emplace_back("XLOG_BUDGET", options.limit);
-  }
-  if (!options.backend.empty() || options.per_tensor) {
-    out.emplace_back("XLOG_BACKEND", options.backend.empty() ? "async" : options.backend);
-  }
-  if (options.per_tensor) {
-    out.emplace_back("PYTORCH_NO_CUDA_MEMORY_CACHING", "1");
-    out.emplace_back("XLA_PYTHON_CLIENT_ALLOCATOR", "platform");
-    out.emplace_back("XLOG_ASYNC_FREE", "ordered");
-  }
-  if (!options.no_log && std::getenv("NVTX_INJECTION64_PATH") == nullptr) {
-    out.emplace_back("NVTX_INJECTION64_PATH", library_path());  // the program's ranges become tags
-  }
-  if (options.no_log) {
-    out.emplace_back("XLOG_LOG", "");
-  } else if (std::getenv("XLOG_LOG") == nullptr) {
-    std::string name = options.command.empty() ? "xlog" : "xlog." + program_name(options.command) + '.' + local_time();
-    log_folder = fs::absolute(name);
-    for (int i = 1; fs::exists(log_folder); ++i) {
-      log_folder = fs::absolute(name + '.' + std::to_string(i));
-    }
-    out.emplace_back("XLOG_LOG", log_folder + '/');
-    if (std::getenv("XLOG_LOG_MAX") == nullptr) {
-      out.emplace_back("XLOG_LOG_MAX", "2GiB");
-    }
-  } else if (std::string(std::getenv("XLOG_LOG")).find('/') != 0) {
-    out.emplace_back("XLOG_LOG", fs::absolute(".").parent_path() / std::getenv("XLOG_LOG"));
-  }
-  return out;
-}
-
-bool check_environment(std::vector<std::string>& complaints) {
-  static std::vector<std::string> lines;  // the parser's callback has no place for a pointer
-  lines.clear();
-  Options parsed;
-  bool good = parse_options([](const char* name) -> const char* { return std::getenv(name); },
-                            [](std::string_view line, bool) { lines.emplace_back(line); }, parsed);
-  complaints = lines;
-  for (char** each = environ; *each != nullptr; ++each) {
-    std::string_view name = std::string_view(*each).substr(0, std::string_view(*each).find('='));
-    std::string_view near;
-    NameKind kind = kind_of_name(name, near);
-    if (kind == NameKind::unknown || kind == NameKind::like_limit) {
-      complaints.push_back(std::string(name) + " is not an option of this library" +
-                           (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
-    }
-  }
-  return good && complaints.empty();
-}
-
 int launch(const LaunchOptions& options) {
+  auto before = signal(SIGPIPE, SIG_IGN);  // nobody who stopped listening keeps the program from its start
   if (!library_trouble().empty()) {
-    std::cerr << "xlog: " << library_trouble() << '\n';
-    return 2;
+    complain(library_trouble());
+    return kTroubleStatus;
   }
-  std::string folder;
-  const char* injected = std::getenv("NVTX_INJECTION64_PATH");
-  if (injected != nullptr && injected != library_path() && !options.no_log && !options.quiet) {
-    std::cerr << "xlog: NVTX_INJECTION64_PATH is set: the program's NVTX ranges go to that tool, and are not in the log\n";
+  Variables variables = launch_variables(options);
+  if (needs_log_folder(options)) {
+    unsetenv("XLOG_LOG");  // -o takes its place
   }
-  for (const auto& [name, value] : launch_environment(options, folder)) {
-    if (value.empty()) {
-      unsetenv(name.c_str());
-    } else {
-      setenv(name.c_str(), value.c_str(), 1);
+  std::string inherited = inherited_text(variables);
+  for (const auto& [name, value] : variables) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (!check(options)) {
+    return kTroubleStatus;
+  }
+  Run run{.options = options, .folder = {}, .mark = new_run_mark(), .ending = {}};
+  if (needs_log_folder(options)) {
+    std::string program = fs::path(options.command.at(0)).filename();
+    run.folder = options.folder.empty() ? make_log_folder(program) : use_log_folder(options.folder, program);
+    if (!run.folder.note.empty()) {
+      complain(run.folder.note);
     }
-  }
-  std::vector<std::string> complaints;
-  if (!check_environment(complaints)) {
-    for (const std::string& each : complaints) {
-      std::cerr << "xlog: " << each << '\n';
+    if (run.folder.path.empty()) {
+      return kTroubleStatus;
     }
-    return 2;
+    setenv("XLOG_LOG", (literal_pattern(run.folder.path) + '/').c_str(), 1);
   }
-  if (options.per_tensor && !options.quiet) {
-    std::cerr << "xlog: per tensor: the framework's own cache is off, so that each tensor is a row; CUDA graphs in PyTorch need that "
-                 "cache\n";
+  if (!options.quiet) {
+    say_what_applies(options, inherited);
   }
-  if (!folder.empty() && mkdir(folder.c_str(), 0700) != 0) {
-    std::cerr << "xlog: cannot make the log folder " << folder << ": " << std::strerror(errno) << '\n';
-    return 2;
+  std::string outer = variable(kRunMark);
+  setenv(kRunMark, (outer.empty() ? run.mark : outer + '/' + run.mark).c_str(), 1);
+  setenv("LD_PRELOAD", preload_list(options.command, variable("LD_PRELOAD")).c_str(), 1);
+  signal(SIGPIPE, before);
+  if (!run_child(options.command, run.ending)) {
+    complain("no process can be made: " + std::string(strerror(errno)));
+    return kTroubleStatus;
   }
-  int report_failure[2];
-  if (pipe2(report_failure, O_CLOEXEC) != 0) {
-    std::cerr << "xlog: pipe: " << std::strerror(errno) << '\n';
-    return 2;
-  }
-  timespec start{};
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, &before);
-  pid_t child = fork();
-  if (child == 0) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    std::vector<char*> arguments;
-    for (const std::string& each : options.command) {
-      arguments.push_back(const_cast<char*>(each.c_str()));
+  if (run.ending.exec_error != 0) {
+    complain(options.command[0] + ": " + strerror(run.ending.exec_error));
+    if (run.folder.fresh) {
+      rmdir(run.folder.path.c_str());
     }
-    arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
-    int error = errno;
-    static_cast<void>(write(report_failure[1], &error, sizeof error) == 0);
-    _exit(error == ENOENT ? 127 : 126);
+    return WEXITSTATUS(run.ending.status);
   }
-  child_pid = child;
-  take_signals();
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  close(report_failure[1]);
-  if (child < 0) {
-    std::cerr << "xlog: fork: " << std::strerror(errno) << '\n';
-    return 2;
-  }
-  int error = 0;
-  ssize_t told = 0;
-  do {
-    told = read(report_failure[0], &error, sizeof error);
-  } while (told < 0 && errno == EINTR);
-  close(report_failure[0]);
-  int status = wait_for(child);
-  if (told == sizeof error) {
-    std::cerr << "xlog: " << options.command[0] << ": " << std::strerror(error) << '\n';
-    if (!folder.empty()) {
-      rmdir(folder.c_str());
-    }
-    return WEXITSTATUS(status);
-  }
-  timespec end{};
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  auto wall = static_cast<uint64_t>((end.tv_sec - start.tv_sec) * 1'000'000'000 + (end.tv_nsec - start.tv_nsec));
-  if (!folder.empty()) {
-    finish_logs(folder, how_it_ended(status), wall, options.quiet);
-  } else if (!options.quiet && status != 0) {
-    std::cerr << "xlog: " << how_it_ended(status) << '\n';
-  }
-  return follow(status);
+  run.finish();
+  return follow(run.ending.status);
 }
 
 }  // namespace xlog::tools

@@ -48,14 +48,15 @@ std::vector<Elf64_Dyn> dynamic_of(std::ifstream& in, const std::vector<Elf64_Phd
 }  // namespace
 
 std::string find_program(const std::string& name) {
+  std::error_code error;
   if (name.find('/') != name.npos) {
-    return access(name.c_str(), X_OK) == 0 ? name : "";
+    return access(name.c_str(), X_OK) == 0 && fs::is_regular_file(name, error) ? name : "";
   }
   const char* path = std::getenv("PATH");
   std::istringstream parts(path != nullptr ? path : "");
   for (std::string folder; std::getline(parts, folder, ':');) {
     std::string candidate = folder + '/' + name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) {
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) {
       return candidate;
     }
   }

@@ -8,6 +8,10 @@
 #include "tools/command/control.h"
 #include "tools/command/doctor.h"
 #include "tools/command/launch.h"
+#include "tools/command/library_options.h"
+#include "tools/command/log_folder.h"
+#include "tools/command/messages.h"
+#include "tools/command/shell_text.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/safe_text.h"
 
@@ -15,33 +19,42 @@ namespace xlog::tools {
 
 namespace {
 
+// Text for a shell to read: nothing is printed before everything was checked, and every value goes through shell_word().
 int env_command(const LaunchOptions& options) {
-  std::string library = library_path();
-  std::string folder;
-  if (!library_trouble().empty()) {
-    std::cerr << "xlog: " << library_trouble() << '\n';
-    return 2;
+  std::string trouble = library_trouble();
+  Variables variables = launch_variables(options);
+  std::string inherited = inherited_text(variables);
+  if (needs_log_folder(options)) {
+    std::error_code error;
+    std::filesystem::path folder = std::filesystem::absolute(options.folder.empty() ? "xlog.logs" : options.folder, error);
+    variables.emplace_back("XLOG_LOG", literal_pattern(folder.lexically_normal()) + '/');
+    trouble = error ? "the current folder is gone (" + error.message() + ")" : trouble;
   }
-  for (const auto& [name, value] : launch_environment(options, folder)) {
-    if (name == "LD_PRELOAD") {
-      std::cout << "export LD_PRELOAD='" << library << "'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n";
-    } else if (!folder.empty() && name == "XLOG_LOG") {
-      std::cout << "export XLOG_LOG='" << std::filesystem::absolute("xlog.logs").string() << "/'\n";
-    } else {
-      std::cout << "export " << name << "='" << value << "'\n";
-    }
+  std::string text = "export LD_PRELOAD=" + shell_word(library_path()) + "\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n";
+  for (const auto& [name, value] : variables) {
+    text += "export " + name + '=' + shell_word(value) + '\n';
     setenv(name.c_str(), value.c_str(), 1);
   }
   std::vector<std::string> complaints;
   check_environment(complaints);
+  if (!trouble.empty()) {
+    complaints.push_back(trouble);
+  }
   for (const std::string& each : complaints) {
-    std::cerr << "xlog: " << each << '\n';
+    complain(each);
+  }
+  if (!complaints.empty()) {
+    return kTrouble;
+  }
+  if (!inherited.empty()) {
+    complain(inherited);
   }
   SizeSpec limit;
-  if (!options.limit.empty() && parse_size(options.limit, limit) == SizeError::none && !limit.is_share) {
-    std::cout << "# the limit is " << limit.bytes << " bytes a GPU\n";
+  auto given = options.values.find("XLOG_BUDGET");
+  if (given != options.values.end() && parse_size(given->second, limit) == SizeError::none && !limit.is_share) {
+    text += "# the limit is " + std::to_string(limit.bytes) + " bytes a GPU\n";
   }
-  return complaints.empty() ? 0 : 2;
+  return write_out("", text) ? kYes : kTrouble;
 }
 
 int doctor_command(const std::vector<std::string>& command, bool as_json) {
@@ -62,17 +75,57 @@ int log_command(bool on, const std::vector<unsigned>& pids) {
   for (unsigned pid : pids) {
     std::string said;
     bool reached = switch_log(pid, on, said);
-    (reached ? std::cout : std::cerr) << (reached ? "" : "xlog: ") << terminal_line(said) << '\n';
+    if (reached) {
+      std::cout << terminal_line(said) << '\n';
+    } else {
+      complain(said);
+    }
     good = good && reached;
   }
   return good ? 0 : 2;
 }
 
+std::string value_name(const LibraryOption& option) {
+  std::string names;
+  for (const std::string& each : option.words) {
+    names += each + '|';
+  }
+  if (option.is_path) {
+    return names + "PATH";
+  }
+  if (!names.empty()) {
+    names.pop_back();
+  }
+  return !names.empty() ? names : option.row->form.starts_with("a size") ? "SIZE" : "TEXT";
+}
+
+void add_library_option(CLI::App& command, LaunchOptions& options, const LibraryOption& option) {
+  std::string name(option.row->name);
+  std::string help = std::string(option.row->help) + " (" + name + ")";
+  CLI::Option* added = nullptr;
+  if (option.is_switch) {
+    added = command.add_flag_function(
+        option.flags, [&options, name](int64_t value) { options.values[name] = value > 0 ? "1" : "0"; },
+        help + "; " + option.flags + "=0 is off, the default is " + std::string(option.row->fallback));
+  } else {
+    added = command.add_option_function<std::string>(
+        option.flags, [&options, name](const std::string& value) { options.values[name] = value; }, help);
+    added->type_name(value_name(option));
+    added->check(CLI::Validator([name](const std::string& value) { return value_trouble(name, value); }, ""));
+  }
+  added->group("Options of the library");
+}
+
 void add_launch_options(CLI::App& command, LaunchOptions& options) {
-  command.add_option("--limit,--budget", options.limit, "limit of device memory a GPU: 8G, 50%, 0=8G,1=4G");
-  command.add_option("--backend", options.backend, "native, direct, async or cache");
+  auto* folder = command.add_option("-o,--folder", options.folder, "where the log goes; made if it is not there");
+  folder->type_name("FOLDER");
   command.add_flag("--per-tensor", options.per_tensor, "PyTorch and JAX: their own cache off, every tensor a row, at a cache's speed");
-  command.add_flag("--no-log", options.no_log, "write no log");
+  auto* no_log = command.add_flag("--no-log", options.no_log, "write no log");
+  for (const LibraryOption& each : library_options()) {
+    add_library_option(command, options, each);
+  }
+  folder->excludes(no_log)->excludes("--log");
+  no_log->excludes("--log");
 }
 
 }  // namespace
@@ -83,7 +136,7 @@ Command add_run(CLI::App& app) {
   add_launch_options(*run, *options);
   add_debuginfod_option(run);
   run->add_flag("--quiet", options->quiet, "say nothing at the end");
-  run->add_option("command", options->command, "the program and its arguments, after --")->required();
+  run->add_option("command", options->command, "the program and its arguments, after --")->required()->type_name("COMMAND");
   run->positionals_at_end();
   run->footer("  xlog run -- python3 train.py\n  xlog run --limit 8G --backend async -- ./app --verbose");
   return {run, [options] { return launch(*options); }};
@@ -102,7 +155,7 @@ Command add_log(CLI::App& app) {
   auto pids = std::make_shared<std::vector<unsigned>>();
   auto* log = app.add_subcommand("log", "switch the log of running processes on or off");
   log->add_option("state", *wanted, "on or off")->required()->check(CLI::IsMember({"on", "off"}));
-  log->add_option("pid", *pids, "processes that were started with XLOG_LOG")->required();
+  log->add_option("pid", *pids, "processes that were started with XLOG_LOG")->required()->check(count_check());
   log->footer("  xlog log on 4711");
   return {log, [wanted, pids] { return log_command(*wanted == "on", *pids); }};
 }
@@ -114,7 +167,7 @@ Command add_doctor(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   auto* doctor = app.add_subcommand("doctor", "would the library load into a program, and what would it see");
-  doctor->add_option("command", options->command, "the program, after --");
+  doctor->add_option("command", options->command, "the program, after --")->type_name("COMMAND");
   doctor->add_flag("--json", options->json, "for machines");
   doctor->footer("  xlog doctor -- ./app");
   return {doctor, [options] { return doctor_command(options->command, options->json); }};

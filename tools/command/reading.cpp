@@ -1,14 +1,19 @@
 // What the commands share: which logs, how far reading is, where the answer goes.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <memory>
 
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/log/debuginfod.h"
+#include "tools/log/text_file.h"
 #include "tools/report/format.h"
 #include "tools/report/output_file.h"
 #include "tools/report/safe_text.h"
@@ -107,7 +112,14 @@ uint64_t parse_size_option(const std::string& name, const std::string& text) {
   return bytes;
 }
 
-void complain(const std::string& sentence) { std::cerr << "xlog: " + terminal_line(sentence) + '\n' << std::flush; }
+CLI::Validator count_check() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        bool good = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+        return good ? std::string() : "\"" + text + "\" is no number of 0 or more";
+      },
+      "");
+}
 
 bool write_out(const std::string& path, std::string_view text) {
   OutputFile out(path);

@@ -2,6 +2,7 @@
 
 #include "tools/analysis/moment.h"
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/command/terminal.h"
 #include "tools/report/format.h"
 #include "tools/report/html.h"
@@ -45,6 +46,15 @@ int verify(const Report& report) {
   return print_text(text, report.contradiction_count == 0 && report.problems.empty() && report.foreign_rows == 0 ? kYes : kNo);
 }
 
+void say_if_outside(const std::string& at, uint64_t moment, const Report& whole) {
+  std::string length = time_text(whole.last_time - whole.first_time);
+  if (moment > whole.last_time) {
+    complain("--at " + at + " is after the last row, which is " + length + " after the first: what was live at the end follows");
+  } else if (moment < whole.first_time) {
+    complain("--at " + at + " is before the first row: nothing was live then; the log lasts " + length);
+  }
+}
+
 // "peak" is the moment at which the GPU that had the most had it.
 int report_at(const std::string& at, std::vector<ProcessLog> logs, const ReportOptions& options) {
   Report whole = read_report(logs, {.resolve = false, .snapshots = 0});
@@ -58,6 +68,9 @@ int report_at(const std::string& at, std::vector<ProcessLog> logs, const ReportO
   if (!moment) {
     complain("--at " + at + ": give peak, end, nanoseconds since the epoch, or 1.5s, 20ms, 300us after the first row");
     return kTrouble;
+  }
+  if (*moment != UINT64_MAX && whole.rows != 0) {
+    say_if_outside(at, *moment, whole);
   }
   Report report = analyse(std::move(logs), {.until = *moment});
   std::string told =
@@ -136,17 +149,17 @@ Command add_report(CLI::App& app) {
                    "one table, by: stack, thread, stream, kind, tag, query, process, device, library (that of the program's own frame), "
                    "module (that asked the driver)")
       ->check(CLI::IsMember({"stack", "thread", "stream", "kind", "tag", "query", "process", "device", "library", "module"}));
-  report->add_option("--html", options->html, "a page for a browser, in this one file");
+  report->add_option("--html", options->html, "a page for a browser, in this one file")->type_name("FILE");
   report->add_flag("--oom", options->oom, "what was known when memory was refused");
-  report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN");
+  report->add_option("--suppressions", options->suppressions, "leaks that are accepted: a file of lines leak:PATTERN")->type_name("FILE");
   report->add_flag("--full", options->full, "every section, with stacks; the short report has at most 40 lines");
   report->add_flag("--all-frames", options->style.all_frames, "whole stacks, in the full report");
   report->add_option("--color", options->colour, "auto (where the output is a terminal and NO_COLOR is not set), always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  report->add_option("--top", options->style.top, "stacks a section")->default_val(5);
+  report->add_option("--top", options->style.top, "stacks a section")->default_val(5)->check(count_check());
   add_debuginfod_option(report);
   report->add_flag("--verify", options->verify, "check that the log agrees with itself; exit 1 when it does not");
-  report->add_option("log", options->names, "folders or .csv files, also RMM's");
+  report->add_option("log", options->names, "folders or .csv files, also RMM's")->type_name("LOG");
   report->footer(
       "  xlog report                              the newest log here\n"
       "  xlog report --at peak run.4711.csv       all that was live at the peak\n"

@@ -39,7 +39,7 @@ Command add_simulate(CLI::App& app) {
   simulate->add_option("--gpu", options->gpu, "memory of that GPU: 24G")->required();
   simulate->add_option("--context", options->context, "taken beside the blocks: 500M; as the log shows if not given");
   simulate->add_flag("--json", options->json, "for machines");
-  simulate->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  simulate->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   simulate->footer(
       "  xlog simulate --gpu 24G xlog.train/\nThe program is taken to ask for the same again: one that looks how much memory there is may "
       "ask for less.");

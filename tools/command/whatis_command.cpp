@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "tools/command/commands.h"
+#include "tools/command/messages.h"
 #include "tools/report/report.h"
 
 namespace xlog::tools {
@@ -28,6 +29,11 @@ int whatis_command(const Options& options) {
   for (const std::string& each : answer.problems) {
     complain(each);
   }
+  for (const AddressInProcess& each : answer.processes) {
+    if (each.is_before || each.is_after) {
+      complain("--at " + query.at + " is " + (each.is_before ? "before the first row of " : "after the last row of ") + each.log.csv);
+    }
+  }
   int status = logs.empty() || !answer.problems.empty() ? kTrouble : answer.found() ? kYes : kNo;
   return options.json ? print_json(whatis_json(answer, query), status) : print_text(whatis_text(answer, query, options.all_frames), status);
 }
@@ -38,7 +44,7 @@ Command add_whatis(CLI::App& app) {
   auto options = std::make_shared<Options>();
   auto* whatis = app.add_subcommand("whatis", "what stood at a device address (exit 1: no block of the log)");
   whatis->add_option("address", options->address, "0x7f...")->required();
-  whatis->add_option("log", options->names, "folders or .csv files; the newest here if none is named");
+  whatis->add_option("log", options->names, "folders or .csv files; the newest here if none is named")->type_name("LOG");
   whatis->add_option("--at", options->query.at, "when: ns since the epoch, or 1.5s, 20ms, 300us after the first row");
   whatis->add_flag("--all-frames", options->all_frames, "whole stacks");
   whatis->add_flag("--json", options->json, "for machines");

@@ -47,7 +47,7 @@ json parse_json(std::string_view text, std::string& problem) {
 
 json read_json_file(const std::string& path, size_t most, std::string& problem) {
   std::string text;
-  return read_text_file(path, most, text, problem) ? parse_json(text, problem) : json(json::value_t::discarded);
+  return read_text_file(path, text, problem, most) ? parse_json(text, problem) : json(json::value_t::discarded);
 }
 
 }  // namespace xlog::tools

@@ -11,6 +11,7 @@
 
 #include "runtime/base/size_text.h"
 #include "tools/log/json_value.h"
+#include "tools/log/missing_log.h"
 #include "tools/log/row_format.h"
 
 namespace xlog::tools {
@@ -132,12 +133,12 @@ std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::ve
       size_t before = logs.size();
       add_folder(name, logs);
       if (logs.size() == before) {
-        problems.push_back(name + ": no log in this folder: the program made no device memory call");
+        problems.push_back(why_no_log(name));
       }
-    } else if (fs::exists(name, error)) {
+    } else if (fs::is_regular_file(name, error)) {
       add_file(name, logs);
     } else {
-      problems.push_back(name + ": no such file or folder");
+      problems.push_back(why_no_log(name));
     }
   }
   return logs;

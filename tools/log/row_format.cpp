@@ -168,6 +168,13 @@ void put_all(const std::string_view* fields, Event& out) {
 }  // namespace
 
 RowFormat::RowFormat(std::string_view header, uint64_t device) : device_(device) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // what an editor or a spreadsheet may have put before UTF-8
+  if (header.starts_with(kByteOrderMark)) {
+    header.remove_prefix(kByteOrderMark.size());
+  } else if (header.starts_with("\xff\xfe") || header.starts_with("\xfe\xff")) {
+    error_ = "not an xlog log: it was saved as UTF-16; save it as UTF-8";
+    return;
+  }
   if (header.ends_with('\r')) {
     header.remove_suffix(1);
   }
