@@ -82,11 +82,13 @@ void compare_trace(const std::string& folder, const Oracle& right, Differences& 
   for (size_t process = 0; process < right.logs().size(); ++process) {
     right_refused += right.process(process).refusals;
     std::map<uint64_t, std::vector<std::pair<Moment, int64_t>>> changes;  // by ordinal
+    std::map<uint64_t, uint64_t> left;
     for (const Block& each : right.blocks()) {
       if (each.process == process && each.memory != "host" && each.memory != "import") {
         auto& own = changes[*each.made->device];
         own.emplace_back(each.from, static_cast<int64_t>(*each.made->bytes));
         own.emplace_back(each.until, -static_cast<int64_t>(*each.made->bytes));
+        left[*each.made->device] += right.outlives_the_rows(each) ? *each.made->bytes : 0;
       }
     }
     for (auto& [device, own] : changes) {
@@ -100,7 +102,7 @@ void compare_trace(const std::string& folder, const Oracle& right, Differences& 
       Counter counter = said[{right.logs()[process].pid, "GPU " + std::to_string(device)}];
       std::string what = "trace of " + std::to_string(right.logs()[process].pid) + " GPU " + std::to_string(device);
       found.same(what + ", at most", static_cast<double>(counter.most), static_cast<double>(most));
-      found.same(what + ", at the end", static_cast<double>(counter.last), 0);
+      found.same(what + ", at the end", static_cast<double>(counter.last), static_cast<double>(left[device]));
     }
   }
   found.same("trace, refusals", static_cast<double>(refused), static_cast<double>(right_refused));
@@ -128,9 +130,11 @@ void compare_rmm(const std::string& folder, const Oracle& right, Differences& fo
   }
   std::vector<std::pair<Moment, int64_t>> changes;
   double right_made = 0;
+  uint64_t left = 0;
   for (const Block& each : right.blocks()) {
     if (each.made->device == uint64_t{0} && has_address(*each.made)) {
       ++right_made;
+      left += right.outlives_the_rows(each) ? *each.made->bytes : 0;
       changes.emplace_back(each.from, static_cast<int64_t>(*each.made->bytes));
       changes.emplace_back(each.until, -static_cast<int64_t>(*each.made->bytes));
     }
@@ -144,7 +148,7 @@ void compare_rmm(const std::string& folder, const Oracle& right, Differences& fo
   }
   found.same("rmm, allocations", made, right_made);
   found.same("rmm, at most", static_cast<double>(most), static_cast<double>(right_most));
-  found.same("rmm, at the end", static_cast<double>(now), 0);
+  found.same("rmm, at the end", static_cast<double>(now), static_cast<double>(left));
 }
 
 }  // namespace xlog::oracle

@@ -256,9 +256,9 @@ void GeneratedProcess::switch_log() {
   for (const Block& each : live_) {
     told.push_back(each.generation);
   }
-  for (uint64_t generation : told) {
+  for (size_t i = 0; i < told.size(); ++i) {
     tick();
-    auto found = std::find_if(live_.begin(), live_.end(), [&](const Block& each) { return each.generation == generation; });
+    auto found = std::find_if(live_.begin(), live_.end(), [&](const Block& each) { return each.generation == told[i]; });
     if (found == live_.end()) {
       continue;
     }
@@ -267,6 +267,9 @@ void GeneratedProcess::switch_log() {
     found->logged = true;
     if (below(6) == 0) {
       allocate();
+      if (below(2) == 0) {
+        told.push_back(generation_);  // it is found live, too
+      }
     }
   }
 }

@@ -123,16 +123,22 @@ void Oracle::take_rows_of(size_t process, const std::vector<size_t>& own) {
     exited = exited || row.action == "exit";
     if (row.action == "log_off") {
       off_since = *row.time;
-    } else if (row.action == "log_on") {
+    } else if (row.action == "log_on" || (row.action == "exit" && off_since != 0)) {
       log_off_ns += off_since != 0 ? *row.time - off_since : 0;
       off_since = 0;
-      before_off = at;
+      if (row.action == "exit") {
+        continue;
+      }
+      before_off = at;  // what was there is what is told from here on
       for (const auto& [ptr, which] : at) {
         end(which, 2 * i, nullptr);
       }
       at.clear();
     } else if ((row.action == "allocate" || row.action == "live") && row.result == "ok" && row.ptr && row.bytes && !memory.empty()) {
       auto there = at.find(*row.ptr);
+      if (there != at.end() && row.action == "live" && blocks_[there->second].made->generation == row.generation) {
+        continue;  // it was made while the log came on, and has both rows
+      }
       if (there != at.end()) {
         end(there->second, 2 * i, nullptr);  // its end is among the rows that were lost
       }
@@ -149,13 +155,12 @@ void Oracle::take_rows_of(size_t process, const std::vector<size_t>& own) {
       block.count = *row.bytes != 0 && *row.bytes < sample ? static_cast<double>(sample) / static_cast<double>(*row.bytes) : 1;
       auto known = row.action == "live" ? before_off.find(*row.ptr) : before_off.end();
       if (known != before_off.end() && blocks_[known->second].made->generation == row.generation) {
-        // The same block: it has been there all the time.
-        blocks_[known->second].until = kNever;
-        blocks_[known->second].never_freed = true;
-        at[*row.ptr] = known->second;
+        const Block& before = blocks_[known->second];  // the same block, as old as it was, and its maker's
+        block.made = before.made;
+        block.born = before.born;
+        block.lifetime_known = before.lifetime_known;
+        blocks_[known->second].goes_on = true;
         before_off.erase(known);
-        turn.erase(at[*row.ptr]);
-        continue;
       }
       if (block.allocated) {
         turn[blocks_.size()] = ++made_by[*row.thread];
@@ -168,7 +173,7 @@ void Oracle::take_rows_of(size_t process, const std::vector<size_t>& own) {
         end(there->second, 2 * i, &row);
         Block& block = blocks_[there->second];
         block.known_end = row.action != "ended_unseen";
-        block.temporary = row.action == "deallocate" && turn.contains(there->second) && turn[there->second] == made_by[*block.made->thread];
+        block.temporary = block.known_end && turn.contains(there->second) && turn[there->second] == made_by[*block.made->thread];
         block.at_exit = row.action == "deallocate" && (exited || frees_at_exit(process, row));
         at.erase(there);
       }
@@ -319,10 +324,19 @@ Process Oracle::process(size_t which) const {
 
 uint64_t Oracle::live_at(const std::string& memory, uint64_t time) const {
   uint64_t live = 0;
-  for (const auto& [when, bytes] : this->memory(memory).steps) {
-    live = when <= time ? bytes : live;
+  for (const Block& each : blocks_) {
+    uint64_t end = each.never_freed ? process_end(each.process) : *order_[each.until / 2].row->time - 1;
+    live += each.memory == memory && *order_[each.from / 2].row->time <= time && time <= end ? each.bytes : 0;
   }
   return live;
+}
+
+uint64_t Oracle::process_end(size_t process) const {
+  uint64_t end = logs_[process].ended_ns.value_or(0);
+  for (const Placed& each : order_) {
+    end = each.process == process ? std::max(end, *each.row->time) : end;
+  }
+  return end;
 }
 
 uint64_t Oracle::live_of(const std::string& memory, const std::string& stack, uint64_t time) const {

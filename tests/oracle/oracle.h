@@ -28,6 +28,7 @@ struct Block {
   bool lifetime_known = false;
   bool temporary = false;
   bool at_exit = false;
+  bool goes_on = false;  // it was told again when the log came on: the next interval is the same block
   uint64_t bytes = 0;  // that it stands for; more than it has in a sampled log
   double count = 1;    // blocks that it stands for
   std::string stack;
@@ -82,9 +83,12 @@ class Oracle {
   using Key = std::function<std::string(size_t process, const Row& made)>;
   [[nodiscard]] std::map<std::string, Group> groups(const std::string& memory, const Key& key) const;
   [[nodiscard]] std::string stack_key(size_t process, const Row& made) const;
-  // Bytes that were live in the order of the rows, up to and with those of that time.
+  // Bytes that were live at a moment, by the times of the rows, those of that very time included. A process has its memory up
+  // to its last row.
   [[nodiscard]] uint64_t live_at(const std::string& memory, uint64_t time) const;
   [[nodiscard]] uint64_t live_of(const std::string& memory, const std::string& stack, uint64_t time) const;
+  // Live when the last of all rows was written.
+  [[nodiscard]] bool outlives_the_rows(const Block& block) const { return block.until > 2 * (order_.size() - 1); }
   // The pages of 2 MiB that the blocks of a memory stand on, at most.
   [[nodiscard]] uint64_t pages_at_most(const std::string& memory) const;
 
@@ -118,6 +122,7 @@ class Oracle {
   void end_process(size_t process, const std::vector<size_t>& own);
   void count(const Placed& placed);
   void add_up_sizes_and_lifetimes();
+  [[nodiscard]] uint64_t process_end(size_t process) const;
   bool frees_at_exit(size_t process, const Row& row) const;
   std::vector<std::pair<Moment, int64_t>> changes(const std::function<bool(const Block&)>& wanted) const;
 

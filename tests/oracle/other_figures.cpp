@@ -18,7 +18,6 @@ Oracle::Key name_of(const Oracle& right) {
 
 struct Sums {
   uint64_t peak = 0;  // of the GPU that had most
-  uint64_t all_peaks = 0;
   uint64_t live = 0;
   double blocks = 0;
   double allocations = 0;
@@ -30,7 +29,6 @@ Sums sums_of(const Oracle& right) {
   for (const std::string& each : right.memories()) {
     Memory own = right.memory(each);
     out.peak = is_gpu(each) ? std::max(out.peak, own.peak) : out.peak;
-    out.all_peaks += is_gpu(each) ? own.peak : 0;
     out.live += is_gpu(each) ? own.live : 0;
     out.blocks += own.live_blocks;
     out.allocations += is_gpu(each) ? own.allocations : 0;
@@ -84,7 +82,7 @@ void compare_diff(const std::string& before, const Oracle& right_before, const s
       const char* name = side == 0 ? "before" : "after";
       Sums own = sums_of(*sides[side]);
       std::string title = std::string("diff ") + what + '.' + name;
-      found.same(title + ".peak_bytes", said[name]["peak_bytes"], static_cast<double>(own.all_peaks));
+      found.same(title + ".peak_bytes", said[name]["peak_bytes"], static_cast<double>(own.peak));
       found.same(title + ".live_bytes", said[name]["live_bytes"], static_cast<double>(own.live));
       found.same(title + ".allocations", said[name]["allocations"], own.allocations, slack_of(*sides[side], own.allocations));
       for (const std::string& memory : sides[side]->memories()) {
@@ -172,7 +170,7 @@ void compare_whatis(const std::string& folder, const Oracle& right, uint64_t add
       const std::string& kind = each.made->kind;
       bool has_address = kind != "vmm" && kind != "array" && kind != "graph";
       uint64_t bytes = std::max<uint64_t>(*each.made->bytes, 1);
-      if (each.process == process && has_address && address >= *each.made->ptr && address - *each.made->ptr < bytes) {
+      if (each.process == process && has_address && !each.goes_on && address >= *each.made->ptr && address - *each.made->ptr < bytes) {
         each.never_freed ? void(now = &each) : past.push_back(&each);
       }
     }
@@ -237,23 +235,20 @@ void compare_page(const std::string& folder, const Oracle& right, Differences& f
       most = std::max(most, each.get<uint64_t>());
     }
     found.same(what + ".steps, at most", static_cast<double>(most), static_cast<double>(own.peak));
-    // The last steps show what was live last, when no process had ended behind it.
     for (const json& each : gpu["snapshots"]) {
-      uint64_t time = right.first + each["time"].get<uint64_t>();
       uint64_t places = 0;
       for (const json& place : each["places"]) {
         places += place[1].get<uint64_t>();
       }
       found.same(what + ".snapshot places", static_cast<double>(places), each["live"]);
-      static_cast<void>(time);
     }
     // A step is the most that was live in its part of the run.
     for (uint64_t k = 0; k < steps && length > steps; ++k) {
-      uint64_t from = right.first + length * k / steps;
-      uint64_t to = right.first + length * (k + 1) / steps;
-      uint64_t high = from == right.first ? 0 : right.live_at(memory, from);
+      uint64_t from = right.first + ((length + 1) * k + steps - 1) / steps;
+      uint64_t to = right.first + ((length + 1) * (k + 1) + steps - 1) / steps;
+      uint64_t high = 0;
       for (const auto& [time, live] : own.steps) {
-        high = time >= from && time < to ? std::max(high, live) : high;
+        high = time < from ? live : time < to ? std::max(high, live) : high;
       }
       if (gpu["steps"][k] != high) {
         found.same(what + ".steps[" + std::to_string(k) + ']', gpu["steps"][k], static_cast<double>(high));

@@ -19,6 +19,8 @@ struct Group {
   uint64_t bytes = 0;  // allocated, all told
   uint64_t live = 0;
   uint64_t live_blocks = 0;
+  uint64_t left = 0;  // never freed, of processes that have ended; part of `live` once all is read
+  uint64_t left_blocks = 0;
   uint64_t at_peak = 0;
   uint64_t blocks_at_peak = 0;
   uint64_t peak_epoch = 0;

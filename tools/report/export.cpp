@@ -75,6 +75,16 @@ class Trace {
       counter(process, device, event.time - first_time, sum);
     }
   }
+  // The process has ended, or tells anew what is live: it has nothing from here on.
+  void forget(size_t process, uint64_t time) {
+    live_[process].clear();
+    for (auto& [owner, sum] : sums_) {
+      if (owner.first == process && sum != 0) {
+        sum = 0;
+        counter(process, owner.second, time, 0);
+      }
+    }
+  }
   void end() { out_ << "\n]}\n"; }
 
  private:
@@ -135,8 +145,17 @@ void export_trace(const std::vector<ProcessLog>& logs, std::ostream& out, std::v
   Trace trace(logs, out);
   trace.begin();
   size_t process = 0;
+  uint64_t first = merge.span().first;
+  uint64_t last = first;  // time of the rows so far
   for (const Event* event = merge.next(process); event != nullptr; event = merge.next(process)) {
-    trace.take(process, *event, std::min(merge.span().first, event->time));
+    for (size_t each : merge.ended()) {
+      trace.forget(each, std::max(last, logs[each].ended_ns) - first);
+    }
+    if (event->action == action::log_on) {
+      trace.forget(process, event->time - std::min(first, event->time));
+    }
+    trace.take(process, *event, std::min(first, event->time));
+    last = event->action == action::lost ? last : std::max(last, event->time);
   }
   trace.end();
 }
@@ -148,12 +167,30 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
   size_t process = 0;
   // The same address in two processes is two blocks, and a reader of this form has one table of them: a device address has 47 bits.
   auto pointer = [&process](uint64_t ptr) { return hex_text(ptr | (uint64_t{process} << 48)); };
+  uint64_t last = 0;  // time of the rows so far
   out << "Thread,Time,Action,Pointer,Size,Stream\n";
   auto row = [&](const Event& event, const char* what, const std::string& ptr, uint64_t bytes) {
     out << event.thread << ',' << time_of_day(event.time) << ',' << what << ',' << ptr << ',' << bytes << ','
         << (event.stream == kNone || event.stream == 0 ? "0" : hex_text(event.stream)) << '\n';
   };
+  // Its process has ended, or tells anew what is live.
+  auto forget = [&](size_t whose, uint64_t thread) {
+    Event end;
+    end.thread = thread;
+    end.time = last;
+    for (const auto& [ptr, block] : live[whose]) {
+      row(end, "free", hex_text(ptr | (uint64_t{whose} << 48)), block.second);
+    }
+    live[whose].clear();
+  };
   for (const Event* event = merge.next(process); event != nullptr; event = merge.next(process)) {
+    for (size_t each : merge.ended()) {
+      forget(each, logs[each].pid);
+    }
+    last = event->action == action::lost ? last : std::max(last, event->time);
+    if (event->action == action::log_on) {
+      forget(process, event->thread);
+    }
     bool begins = begins_block(*event);
     bool ends = ends_block(*event);
     auto& own = live[process];
@@ -163,6 +200,9 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
       row(*event, "allocate failure", "(nil)", event->bytes);
     } else if (begins && event->ptr != kNone) {
       auto old = own.find(event->ptr);
+      if (old != own.end() && old->second.first == event->generation) {
+        continue;  // made while the log came on: it has both rows
+      }
       if (old != own.end()) {  // freed out of sight
         row(*event, "free", pointer(event->ptr), old->second.second);
       }
