@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(figures_by_each_dimension) {
   each_log(140, [](uint64_t seed, const std::string& folder, const Oracle& right, Differences& found) {
     std::string by = kBy[seed % std::size(kBy)];
     if (sort_of(seed) != Sort::rmm) {
-      compare_split(ask({"report", "--json", "--by", by, folder}).json(), by, right, found);
+      compare_split(ask({"report", "--json", "--by", by, folder}).json(), ask({"report", "--json", folder}).json(), by, right, found);
     }
   });
 }
@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(figures_of_an_address) {
   each_log(140, [](uint64_t seed, const std::string& folder, const Oracle& right, Differences& found) {
     const auto& blocks = right.blocks();
     const Block& block = blocks[seed * 31 % blocks.size()];
-    if (sort_of(seed) != Sort::rmm && block.made->kind != "vmm" && block.made->kind != "array" && block.made->kind != "graph") {
+    const std::string& kind = block.made->kind;
+    if (sort_of(seed) != Sort::rmm && kind != "vmm" && kind != "array" && kind != "graph" && kind != "host") {
       compare_whatis(folder, right, *block.made->ptr + *block.made->bytes / 2, found);
     }
   });
@@ -82,6 +83,19 @@ BOOST_AUTO_TEST_CASE(figures_of_an_address) {
 
 BOOST_AUTO_TEST_CASE(figures_of_the_page) {
   each_log(42, [](uint64_t, const std::string& folder, const Oracle& right, Differences& found) { compare_page(folder, right, found); });
+}
+
+// The text has shares of many wholes.
+BOOST_AUTO_TEST_CASE(no_share_is_more_than_the_whole) {
+  each_log(70, [](uint64_t, const std::string& folder, const Oracle&, Differences& found) {
+    std::string text = ask({"report", folder}).out;
+    for (size_t at = text.find(" %"); at != text.npos; at = text.find(" %", at + 1)) {
+      size_t begin = text.find_last_not_of("0123456789.", at - 1) + 1;
+      if (std::stod(text.substr(begin, at - begin)) > 100) {
+        found.note(text.substr(text.rfind('\n', at) + 1, text.find('\n', at) - text.rfind('\n', at) - 1));
+      }
+    }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(figures_that_are_exported) {

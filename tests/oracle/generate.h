@@ -12,7 +12,7 @@ namespace xlog::oracle {
 enum class Sort : uint8_t {
   plain,
   one_after_another,
-  pages,     // blocks that fill pages of 2 MiB, for what a driver would take
+  pages,     // plain memory only: small blocks on pages of 2 MiB that they share, larger ones on their own
   lost,      // XLOG_LOG_MAX was reached
   switched,  // the log went off and came on
   sampled,   // XLOG_LOG_SAMPLE

@@ -90,10 +90,12 @@ uint64_t GeneratedProcess::address(uint64_t device, uint64_t bytes) {
     holes_.erase(hole);
     return ptr;
   }
-  uint64_t& top = top_[device];
-  top = top == 0 ? 0x7f0000000000 + (device << 36) : top;
+  // Blocks above 1 MiB have pages of their own.
+  bool large = bytes > kMiB;
+  uint64_t& top = top_[device << 1 | (large ? 1 : 0)];
+  top = top == 0 ? 0x7f0000000000 + (device << 36) + (large ? uint64_t{1} << 35 : 0) : top;
   uint64_t ptr = top;
-  uint64_t step = plan_.sort == Sort::pages ? 2 * kMiB : 512;
+  uint64_t step = large ? 2 * kMiB : 512;
   top += std::max<uint64_t>((bytes + step - 1) / step * step, step);
   return ptr;
 }
@@ -131,7 +133,7 @@ void GeneratedProcess::allocate_at(uint64_t ptr, const std::string& kind, uint64
   block.kind = way->kind;
   block.api_of_free = way->api_of_free;
   block.bytes = below(3) == 0 ? 1 + below(3000) : below(2) == 0 ? 512 << below(16) : (1 + below(16)) * kMiB;
-  if (plan_.sort == Sort::pages || block.kind == "vmm") {
+  if (block.kind == "vmm") {
     block.bytes = (1 + below(8)) * 2 * kMiB;
   }
   block.generation = ++generation_;
@@ -148,7 +150,7 @@ void GeneratedProcess::allocate_at(uint64_t ptr, const std::string& kind, uint64
   } else if (ptr != 0) {
     block.ptr = ptr;
   } else {
-    block.ptr = address(on_gpu(block.kind) ? block.device : 4, block.bytes);
+    block.ptr = address(on_gpu(block.kind) ? block.device : 4, std::max<uint64_t>(block.bytes, 1));
   }
   live_bytes_[on_gpu(block.kind) ? std::to_string(block.device) : block.kind] += block.bytes;
   block.logged = on_ && !sampled_out(block.bytes);

@@ -87,7 +87,7 @@ class GeneratedProcess {
   std::map<std::string, uint64_t> live_bytes_;
   std::map<uint64_t, uint64_t> thread_time_;
   std::multimap<uint64_t, uint64_t> holes_;  // bytes -> address
-  std::map<uint64_t, uint64_t> top_;         // device -> first address that none has had
+  std::map<uint64_t, uint64_t> top_;         // device, and whether large: first address that none has had
   uint64_t threads_ = 1;
   uint64_t thread_ = 0;
   uint64_t now_ = 0;

@@ -29,8 +29,8 @@ struct Block {
   bool temporary = false;
   bool at_exit = false;
   bool goes_on = false;  // it was told again when the log came on: the next interval is the same block
-  uint64_t bytes = 0;  // that it stands for; more than it has in a sampled log
-  double count = 1;    // blocks that it stands for
+  uint64_t bytes = 0;    // that it stands for; more than it has in a sampled log
+  double count = 1;      // blocks that it stands for
   std::string stack;
 };
 

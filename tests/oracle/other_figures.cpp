@@ -30,7 +30,7 @@ Sums sums_of(const Oracle& right) {
     Memory own = right.memory(each);
     out.peak = is_gpu(each) ? std::max(out.peak, own.peak) : out.peak;
     out.live += is_gpu(each) ? own.live : 0;
-    out.blocks += own.live_blocks;
+    out.blocks += each != "import" ? own.live_blocks : 0;
     out.allocations += is_gpu(each) ? own.allocations : 0;
     out.refusals += own.refusals;
   }
@@ -168,7 +168,7 @@ void compare_whatis(const std::string& folder, const Oracle& right, uint64_t add
     const Block* now = nullptr;
     for (const Block& each : right.blocks()) {
       const std::string& kind = each.made->kind;
-      bool has_address = kind != "vmm" && kind != "array" && kind != "graph";
+      bool has_address = kind != "vmm" && kind != "array" && kind != "graph" && kind != "host";
       uint64_t bytes = std::max<uint64_t>(*each.made->bytes, 1);
       if (each.process == process && has_address && !each.goes_on && address >= *each.made->ptr && address - *each.made->ptr < bytes) {
         each.never_freed ? void(now = &each) : past.push_back(&each);

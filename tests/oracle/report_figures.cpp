@@ -302,28 +302,19 @@ void compare_report(const json& report, const Oracle& right, Differences& found)
   compare_classes("lifetimes", report["lifetimes"], "below_log10_ns", "blocks", right.lifetimes, right, found);
 }
 
-void compare_split(const json& split, const std::string& by, const Oracle& right, Differences& found) {
-  if (!split.is_object()) {
-    found.note("--by " + by + ": no JSON");
+void compare_split(const json& split, const json& report, const std::string& by, const Oracle& right, Differences& found) {
+  if (!split.is_object() || !report.is_object() || split["gpus"].size() != report["gpus"].size()) {
+    found.note("--by " + by + ": not the GPUs of the report");
     return;
   }
-  size_t at = 0;
-  for (const json& gpu : split["gpus"]) {
-    std::string title = "--by " + by + " gpus[" + std::to_string(at++) + ']';
+  for (size_t i = 0; i < split["gpus"].size(); ++i) {
     std::map<std::string, json> said;
-    for (const json& each : gpu["groups"]) {
+    for (const json& each : split["gpus"][i]["groups"]) {
       std::string name = each["name"];
       said[by == "process" ? name.substr(0, name.find(' ')) : by == "device" ? "" : name] = each;
     }
-    std::string memory = gpu["memory"];
-    for (const std::string& each : right.memories()) {  // a GPU is named by ordinal alone here: that of the first log
-      const auto& devices = right.logs().front().devices;
-      auto known = gpu["ordinal"].is_null() ? devices.end() : devices.find(gpu["ordinal"].get<uint64_t>());
-      memory = memory == "gpu" && ((known != devices.end() && known->second.uuid == each) || each == "GPU " + gpu["ordinal"].dump())
-                   ? each
-                   : memory;
-    }
-    compare_groups(title, said, right.groups(memory, key_of(by, right)), right, found);
+    std::string memory = memory_of(report["gpus"][i]);
+    compare_groups("--by " + by + " gpus[" + memory + ']', said, right.groups(memory, key_of(by, right)), right, found);
   }
 }
 

@@ -7,8 +7,9 @@
 namespace xlog::oracle {
 
 void compare_report(const nlohmann::json& report, const Oracle& right, Differences& found);
-// `xlog report --by BY --json`
-void compare_split(const nlohmann::json& split, const std::string& by, const Oracle& right, Differences& found);
+// `xlog report --by BY --json`, where GPUs stand in the order of `report`.
+void compare_split(const nlohmann::json& split, const nlohmann::json& report, const std::string& by, const Oracle& right,
+                   Differences& found);
 
 // Which of the oracle's memories a GPU of the answer is.
 std::string memory_of(const nlohmann::json& gpu);

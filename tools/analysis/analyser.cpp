@@ -101,6 +101,9 @@ void Analyser::take(size_t process, const Event& event) {
   if (event.elapsed_ns != kNone) {
     ++report_.calls;
     report_.call_ns += event.elapsed_ns;
+    // The row of an allocation is from its end, that of a free from its begin.
+    uint64_t begin = begins ? event.time - std::min(event.time, event.elapsed_ns) : event.time;
+    report_.call_span.add({begin, begin + event.elapsed_ns});
     StackTime& time = at(report_.time, places_.of(process, event.stack_id));
     ++time.calls;
     time.ns += event.elapsed_ns;

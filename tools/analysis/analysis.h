@@ -73,7 +73,7 @@ struct GpuReport {
   GpuInfo info;
   uint64_t ordinal = 0;
   size_t stands_for = 1;  // so many GPUs, whose sum it is
-  uint64_t live = 0;  // once all is read: never freed, as in the groups and for a process
+  uint64_t live = 0;      // once all is read: never freed, as in the groups and for a process
   uint64_t live_blocks = 0;
   uint64_t live_taken = 0;  // as the driver rounds it
   uint64_t peak = 0;
@@ -171,6 +171,7 @@ struct Report {
   TimeSpan span;
   uint64_t call_ns = 0;
   uint64_t calls = 0;
+  TimeSpan call_span;                       // from the begin of the first to the end of the last
   std::vector<std::string> problems;        // one line each: logs that cannot be read
   std::vector<std::string> notes;           // one line each: lines that are no rows, by file and number
   std::vector<std::string> contradictions;  // of the log with itself; at most a few

@@ -30,6 +30,9 @@ struct Group {
   uint64_t temporary = 0;    // freed before the thread that made it made another
   uint64_t short_lived = 0;  // freed within kShortLife
 };
+// There is something to tell of it: it may have had blocks at the peak that were made while the log was off, or none but
+// refused requests.
+inline bool has_figures(const Group& group) { return group.allocations + group.live + group.at_peak + group.failures != 0; }
 inline constexpr uint64_t kShortLife = 1'000'000;  // ns
 
 // The groups of one dimension that a GPU has, by number: a run of thousands of ranks has many numbers, and each GPU few of them.

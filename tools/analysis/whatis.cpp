@@ -13,9 +13,8 @@ namespace xlog::tools {
 
 namespace {
 
-// Handles of arrays and of physical memory are no device addresses: the latter is at one where it is mapped. Pinned host memory
-// is at the same address for the GPU.
-bool is_addressed(std::string_view kind) { return has_address(kind) || kind == "import" || kind == "host"; }
+// Handles of arrays and of physical memory are no device addresses: the latter is at one where it is mapped.
+bool is_addressed(std::string_view kind) { return has_address(kind) || kind == "import"; }
 
 class Search {
  public:
@@ -70,9 +69,8 @@ class Search {
       return false;
     }
     if (known->second.holds(address_)) {
-      std::erase_if(out_.past, [&](const BlockSeen& each) {
-        return each.ended == 0 && each.ptr == event.ptr && each.generation == event.generation;
-      });
+      std::erase_if(out_.past,
+                    [&](const BlockSeen& each) { return each.ended == 0 && each.ptr == event.ptr && each.generation == event.generation; });
     }
     live_[event.ptr] = known->second;
     before_off_.erase(known);

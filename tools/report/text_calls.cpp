@@ -34,8 +34,14 @@ void write_time(TextPage& page) {
   if (report.calls == 0 || report.call_ns == 0) {
     return;
   }
+  // Calls reach beyond the rows; what threads do at once is a share of the time of them all.
+  TimeSpan span = report.call_span;
+  span.add({report.first_time, report.last_time});
+  uint64_t threads = std::max<uint64_t>(report.threads.size(), 1);
+  uint64_t whole = std::max(span.length() * threads, report.call_ns);
   page.heading("Time in allocation calls: " + time_text(report.call_ns) + " in " + plural(report.calls, "call") + ", " +
-               share_text(report.call_ns, report.last_time - report.first_time) + " of the time from first to last");
+               share_text(report.call_ns, whole) + " of the time " + (threads > 1 ? "of " + count_text(threads) + " threads " : "") +
+               "from first to last");
   auto order = by_size(report.time, [](const StackTime& time) { return time.ns; });
   for (size_t i = 0; i < std::min(order.size(), page.style.top); ++i) {
     const StackTime& time = report.time[order[i]];
@@ -141,7 +147,7 @@ void write_sizes(TextPage& page) {
       std::string label = i == 64 ? size_text(uint64_t{1} << 63) + " and more" : "below " + size_text(uint64_t{1} << i);
       uint64_t waste = sizes[i].taken > sizes[i].bytes ? sizes[i].taken - sizes[i].bytes : 0;
       page.line("  " + padded(label, 18) + padded(count_text(sizes[i].allocations), 12) + padded(size_text(sizes[i].bytes), 12) +
-                padded(waste != 0 ? "+" + share_text(waste, sizes[i].bytes) : "", 10) + bar(sizes[i].allocations, most));
+                padded(waste != 0 ? "+" + size_text(waste) : "", 12) + bar(sizes[i].allocations, most));
     }
   }
 }

@@ -41,14 +41,21 @@ void write_notes(TextPage& page) {
     page.line("note: " + each);
   }
   uint64_t open_ended = 0;
+  uint64_t running = 0;
   for (size_t i = 0; i < report.logs.size(); ++i) {
-    open_ended += report.processes[i].ended ? 0 : 1;
+    open_ended += report.processes[i].ended || report.processes[i].runs ? 0 : 1;
+    running += report.processes[i].runs ? 1 : 0;
     if (report.processes[i].cut) {
       page.line("note: " + report.logs[i].csv + ": the last row is not whole; read up to there");
     }
   }
+  if (running != 0) {
+    page.line("note: " + (report.logs.size() == 1 ? std::string("the process is") : count_text(running) + " of the processes are") +
+              " still running: what is live may yet be freed");
+  }
   if (open_ended != 0 && report.rows != 0) {
-    page.line("note: " + (report.logs.size() == 1 ? std::string("the log ends") : plural(open_ended, "log") + " end") +
+    page.line("note: " +
+              (report.logs.size() == 1 ? std::string("the log ends") : plural(open_ended, "log") + (open_ended == 1 ? " ends" : " end")) +
               " without an end mark: the process was killed, or is running; what is live is live at that moment");
   }
   if (report.lost != 0) {
@@ -84,7 +91,7 @@ void write_named(TextPage& page, const std::string& what, By by, const GpuReport
   std::vector<Groups::Entry> order;
   size_t first = by == By::tag || by == By::query ? 1 : 0;
   for (const Groups::Entry& each : gpu.by(by).entries()) {
-    if (each.number >= first && each.group.allocations + each.group.live != 0) {
+    if (each.number >= first && each.group.allocations + each.group.live + each.group.at_peak != 0) {
       order.push_back(each);
     }
   }

@@ -98,9 +98,13 @@ void write_peak(TextPage& page, const GpuReport& gpu) {
   std::string text = gpu_title(gpu) + ": peak " + size_text(gpu.peak);
   if (!gpu.is_gpu()) {
   } else if (gpu.info.limit_bytes != UINT64_MAX) {
-    text += ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
+    text += gpu.peak > gpu.info.limit_bytes  // a limit is one process's
+                ? " of several processes, each with the limit " + size_text(gpu.info.limit_bytes)
+                : ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
   } else if (gpu.info.total_bytes != 0) {
-    text += ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
+    text += gpu.peak > gpu.info.total_bytes  // managed memory, which may lie on the host
+                ? ", more than the GPU's " + size_text(gpu.info.total_bytes)
+                : ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
   }
   page.heading(gpu.stands_for != 1 ? gpu_title(gpu) + ": " + size_text(gpu.peak) + " in all, each at its own peak; held by"
                                    : text + ", " + time_text(gpu.peak_time - page.report.first_time) + " after the first call; held by");
@@ -168,7 +172,7 @@ void write_refusals(TextPage& page, const GpuReport& gpu) {
   }
 }
 
-void write_never_freed(TextPage& page) { write_by_stack(page, "never freed", &Group::live, &Group::live_blocks, true); }
+void write_never_freed(TextPage& page) { write_by_stack(page, left_text(page.report), &Group::live, &Group::live_blocks, true); }
 
 void write_freed_at_exit(TextPage& page) {
   write_by_stack(page, "freed only at exit", &Group::freed_at_exit, &Group::freed_at_exit_blocks, false);
