@@ -37,6 +37,7 @@ TOOL_SRC    := $(wildcard tools/*/*.cpp tools/*/*/*.cpp) tools/report/page.S
 SIM_SRC     := $(wildcard tests/sim/*.cpp)
 UNIT_SRC    := $(wildcard tests/unit/*.cpp) tests/support/process.cpp
 PRELOAD_SRC := $(wildcard tests/preload/*.cpp) tests/support/process.cpp
+ORACLE_SRC  := $(wildcard tests/oracle/*.cpp)
 STACK_SRC   := $(wildcard tests/stack/*.cpp)
 PROGRAM_SRC := $(wildcard tests/programs/*.cpp tests/programs/misuse/*.cpp)
 LINKED_SRC  := $(wildcard tests/programs/stack/*.cpp)
@@ -55,7 +56,7 @@ BENCHES  := $(patsubst tests/bench/%.cpp,$(B)/bench/%,$(BENCH_SRC)) $(B)/bench/b
 SIM      := $(B)/sim/libcuda.so.1
 SIM_NVML := $(B)/sim/libnvidia-ml.so.1
 NOOP     := $(B)/noop/libcuda.so.1
-TESTS    := $(B)/unit_tests $(B)/stack_tests $(B)/preload_tests
+TESTS    := $(B)/unit_tests $(B)/oracle_tests $(B)/stack_tests $(B)/preload_tests
 
 .DEFAULT_GOAL := all
 .PHONY: golden all demo check check-asan check-tsan check-sanitized check-gpu check-unit check-preload bench bench-report fuzz bench-gpu gpu-kit lint format install clean help
@@ -190,11 +191,15 @@ $(B)/bench/bench_stack: $(B)/obj/tests/bench/stack/bench_stack.cpp.o $(B)/libxlo
 	$(Q)$(CXX) -pthread -o $@ $^ -ldl
 
 BOOST := -lboost_unit_test_framework
-$(call obj,$(UNIT_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN_LINK
+$(call obj,$(UNIT_SRC) $(ORACLE_SRC) $(PRELOAD_SRC)): FLAGS = $(HOST) -Itests -DBOOST_TEST_DYN_LINK
 TOOL_PARTS := $(filter-out $(B)/obj/tools/command/main.cpp.o,$(call obj,$(TOOL_SRC)))
 $(B)/unit_tests: $(call obj,$(UNIT_SRC)) $(TOOL_PARTS) $(B)/libxlog_runtime.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(DW) $(SAN)
+# It shares no code with what it judges.
+$(B)/oracle_tests: $(call obj,$(ORACLE_SRC))
+	$(call say,LINK,$@)
+	$(Q)$(CXX) -pthread -o $@ $^ $(BOOST) $(SAN)
 # Runs on whichever driver is found, so it travels without Boost's library.
 $(call obj,$(STACK_SRC)): FLAGS = $(HOST)
 $(B)/stack_tests: $(call obj,$(STACK_SRC)) $(B)/libxlog_runtime.a

@@ -21,6 +21,7 @@ faults_in() {  # which cases failed, and what each said
   grep -E -A 6 'error: in|fatal error|Failure occurred' "$1" | cut -c1-300 | head -60
 }
 suite unit "$build/unit_tests"
+suite oracle "$build/oracle_tests"
 suite stack env LD_LIBRARY_PATH="$build/sim" "$build/stack_tests"
 suite preload "$build/preload_tests"
 web=$("$(dirname "$0")/check-web.sh" "$build"); echo "web: $(tail -1 <<< "$web")"

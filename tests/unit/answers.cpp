@@ -128,7 +128,10 @@ BOOST_AUTO_TEST_CASE(rows_after_a_moment_are_left_out) {
 
 BOOST_AUTO_TEST_CASE(the_same_stack_of_two_processes_is_one) {
   TempFolder folder;
-  std::vector<ProcessLog> logs = logs_of(LogText().allocate({.ptr = 0x1000, .stack = 1}), folder, "a");
+  Event exit;  // behind the other's last row: they run at once
+  exit.action = action::exit;
+  exit.time = 2 * kSecond;
+  std::vector<ProcessLog> logs = logs_of(LogText().allocate({.ptr = 0x1000, .stack = 1}).put(exit), folder, "a");
   logs.push_back(logs_of(LogText().allocate({.ptr = 0x1000, .stack = 1}).allocate({.ptr = 0x2000}), folder, "b")[0]);
   Report report = analyse(logs, {.resolve = false});
   BOOST_TEST(of_stack(report, 1).live_blocks == 2);

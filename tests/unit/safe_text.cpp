@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(json_is_read_within_bounds) {
   RunSums sums;
   BOOST_TEST(!read_baseline(deep, sums, problem));
   spit(folder / "x.oom.1.json", "{\"holders\": []," + std::string(2 << 20, ' ') + "\"a\": 1}");
-  BOOST_TEST(read_oom_reports(logs, 5, false).problems.at(0).ends_with("(larger than 1 MiB)"));
+  BOOST_TEST(read_oom_reports(logs, 5, false).problems.at(0).find("too large (") != std::string::npos);
 }
 
 // The library writes fifty holders, each with a stack of its own.

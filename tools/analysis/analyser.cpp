@@ -43,6 +43,12 @@ void Analyser::run() {
   uint64_t rows = 0;
   for (const Event* event = logs.next(process); event != nullptr; event = logs.next(process)) {
     expect(process, logs.source(process).reader());
+    for (size_t each : logs.ended()) {
+      if (options_.until == UINT64_MAX) {
+        end_process(each);
+      }
+    }
+    processes_[process].last_time = std::max(processes_[process].last_time, event->action == action::lost ? 0 : event->time);
     if (event->time <= options_.until) {
       take(process, *event);
     }
@@ -92,12 +98,12 @@ void Analyser::take(size_t process, const Event& event) {
     take_mark(process, event);
     return;
   }
-  if (processes_[process].off_since != 0) {
-    return;  // of another thread, on its way when the log went off
-  }
   if (event.elapsed_ns != kNone) {
     ++report_.calls;
     report_.call_ns += event.elapsed_ns;
+    // The row of an allocation is from its end, that of a free from its begin.
+    uint64_t begin = begins ? event.time - std::min(event.time, event.elapsed_ns) : event.time;
+    report_.call_span.add({begin, begin + event.elapsed_ns});
     StackTime& time = at(report_.time, places_.of(process, event.stack_id));
     ++time.calls;
     time.ns += event.elapsed_ns;
@@ -133,21 +139,45 @@ void Analyser::take_mark(size_t process, const Event& event) {
   }
 }
 
-// What is live is told anew when the log comes on.
+// What is live is told anew when the log comes on. Until then what was live when it went off is the best that is known.
 void Analyser::switch_log(size_t process, const Event& event) {
   Process& own = processes_[process];
-  own.blocks.each([&](const LiveBlock& block) { release(process, block, false); });
-  own.blocks = BlockMap();
-  own.unseen.clear();
   own.switched = true;
   own.is_simple = false;
   if (event.action == action::log_off) {
     own.off_since = event.time;
   } else {
+    own.blocks.each([&](const LiveBlock& block) {
+      release(process, block, false);
+      GpuReport& owner = report_.gpus[block.gpu];
+      owner.timeline.note(report_.span, report_.last_time, owner.live);
+    });
+    own.before_off = std::move(own.blocks);
+    own.blocks = BlockMap();
+    own.unseen.clear();
     report_.off_ns += own.off_since != 0 ? event.time - own.off_since : 0;
     own.off_since = 0;
   }
   ++report_.switches;
+}
+
+// Its memory is the driver's again, and is counted as never freed.
+void Analyser::end_process(size_t process) {
+  Process& own = processes_[process];
+  uint64_t time = std::max(report_.last_time, report_.logs[process].ended_ns);
+  if (time >= next_snapshot_) {
+    take_snapshots(time);
+  }
+  own.gone = true;
+  own.blocks.each([&](const LiveBlock& block) {
+    release(process, block, false);
+    GpuReport& owner = report_.gpus[block.gpu];
+    for_groups(block, owner, [&](Group& group) {
+      group.left += block.stands_for;
+      group.left_blocks += block.blocks;
+    });
+    owner.timeline.note(report_.span, time, owner.live);
+  });
 }
 
 // What the driver had in use beside the blocks; the first look, and the one at its highest.

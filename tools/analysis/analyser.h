@@ -28,6 +28,7 @@ class Analyser {
     OnGpu& on_gpu(uint32_t gpu);
 
     BlockMap blocks;
+    BlockMap before_off;                             // what was live when the log went off, once it is on
     std::unordered_map<uint64_t, LiveBlock> unseen;  // replaced at their address: their end must be the next row about it
     std::vector<int> gpu_of;                         // by its own ordinal: place in Report::gpus
     std::vector<OnGpu> on;                           // the GPUs that it uses
@@ -37,6 +38,8 @@ class Analyser {
     bool is_simple = true;                           // one thread, and never switched
     bool switched = false;                           // its log was off at some time
     bool exit_begun = false;
+    bool gone = false;       // ended, and its memory with it: `blocks` is what it never freed
+    uint64_t last_time = 0;  // of its rows
   };
 
   void expect(size_t process, const RowReader& rows) const;
@@ -51,7 +54,12 @@ class Analyser {
   void weigh(size_t process, const Event& event, LiveBlock& block) const;
   void find_groups(size_t process, const Event& event, GpuReport& owner, LiveBlock& block);
   uint32_t thread_of(size_t process, const Event& event);
+  bool go_on(size_t process, const Event& event);
+  void add(size_t process, const LiveBlock& block, uint64_t time, bool made);
   void release(size_t process, const LiveBlock& block, bool at_exit);
+  void end_process(size_t process);
+  void end_processes_until(uint64_t time, const LogMerge& logs);
+  void count_what_is_left();
   void note_life(size_t process, const LiveBlock& block, const Event& event);
   void save(uint32_t place, const Saving& saving);
   bool frees_at_exit(size_t process, uint32_t place);
@@ -60,7 +68,7 @@ class Analyser {
   int find_gpu(size_t process, uint64_t ordinal);
   GpuReport* outside(std::string_view kind);
   void take_snapshots(uint64_t time);
-  Holes holes_on(uint32_t gpu) const;
+  [[nodiscard]] Holes holes_on(uint32_t gpu, bool at_the_end) const;
   void finish(const LogMerge& logs);
   void find_growth(GpuReport& gpu) const;
 

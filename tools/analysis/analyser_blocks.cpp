@@ -49,7 +49,11 @@ void Analyser::allocate(size_t process, const Event& event) {
     release(process, *old, false);
     own.blocks.erase(old);
   }
+  if (!made && go_on(process, event)) {
+    return;
+  }
   LiveBlock block;
+  block.seen_made = made;
   block.ptr = event.ptr;
   block.bytes = event.bytes;
   block.generation = event.generation;
@@ -60,7 +64,8 @@ void Analyser::allocate(size_t process, const Event& event) {
   weigh(process, event, block);
   find_groups(process, event, *owner, block);
   uint64_t& order = at(thread_allocations_, number_of(*owner, block, By::thread));
-  block.order = ++order;
+  order += made ? 1 : 0;
+  block.order = order;
   own.blocks.insert(block);
   if (block.has_address) {
     own.on_gpu(block.gpu).addresses.add(block.ptr, block.bytes);
@@ -75,27 +80,48 @@ void Analyser::allocate(size_t process, const Event& event) {
   size.bytes += made ? block.stands_for : 0;
   size.taken += made ? block.taken * block.blocks : 0;
   owner->allocations += made_now;
-  owner->live += block.stands_for;
-  owner->live_blocks += block.blocks;
-  owner->live_taken += block.taken * block.blocks;
-  for_groups(block, *owner, [&](Group& group) {
-    group.allocations += made_now;
+  report_.processes[process].allocations += made_now;
+  add(process, block, event.time, made);
+  check_ledger(process, event, owner->live);
+}
+
+// The block lives from here on.
+void Analyser::add(size_t process, const LiveBlock& block, uint64_t time, bool made) {
+  GpuReport& owner = report_.gpus[block.gpu];
+  owner.live += block.stands_for;
+  owner.live_blocks += block.blocks;
+  owner.live_taken += block.taken * block.blocks;
+  for_groups(block, owner, [&](Group& group) {
+    group.allocations += made ? block.blocks : 0;
     group.bytes += made ? block.stands_for : 0;
     group.live += block.stands_for;
     group.live_blocks += block.blocks;
   });
-  if (owner->live > owner->peak) {
-    owner->peak = owner->live;
-    owner->peak_time = event.time;
-    owner->peak_taken = owner->live_taken;
-    ++owner->peak_epoch;
+  if (owner.live > owner.peak) {
+    owner.peak = owner.live;
+    owner.peak_time = time;
+    owner.peak_taken = owner.live_taken;
+    ++owner.peak_epoch;
   }
-  owner->timeline.note(report_.span, event.time, owner->live);
+  owner.timeline.note(report_.span, report_.last_time, owner.live);
   ProcessReport& all = report_.processes[process];
-  all.allocations += made_now;
-  all.live += owner->is_gpu() ? block.stands_for : 0;
+  all.live += owner.is_gpu() ? block.stands_for : 0;
   all.peak = std::max(all.peak, all.live);
-  check_ledger(process, event, owner->live);
+}
+
+// The log came on, and tells a block that was live when it went off: it is as old as it was, and its maker's.
+bool Analyser::go_on(size_t process, const Event& event) {
+  Process& own = processes_[process];
+  LiveBlock* known = own.before_off.find(event.ptr);
+  if (known == nullptr || known->generation != event.generation) {
+    return false;
+  }
+  LiveBlock block = *known;
+  block.order = 0;  // whether its maker made another meanwhile is not known
+  own.before_off.erase(known);
+  own.blocks.insert(block);
+  add(process, block, event.time, false);
+  return true;
 }
 
 // What a row of a sample stands for: a block of `bytes` had the chance bytes / sample. The blocks are a whole number that is
@@ -191,20 +217,23 @@ void Analyser::end(size_t process, const Event& event) {
   release(process, *block, at_exit);
   GpuReport& owner = report_.gpus[block->gpu];
   own.blocks.erase(block);
-  owner.timeline.note(report_.span, event.time, owner.live);
+  owner.timeline.note(report_.span, report_.last_time, owner.live);
   check_ledger(process, event, owner.live);
 }
 
 void Analyser::note_life(size_t process, const LiveBlock& block, const Event& event) {
+  if (event.thread != kNone) {
+    thread_of(process, event);
+  }
+  if (!block.seen_made) {
+    return;
+  }
   uint64_t life = event.time > block.time ? event.time - block.time : 0;
   LifetimeClass& lived = report_.lifetimes[lifetime_class(life)];
   lived.blocks += block.blocks;
   lived.bytes += block.stands_for;
   bool temporary = thread_allocations_[number_of(report_.gpus[block.gpu], block, By::thread)] == block.order;
   bool short_lived = life < kShortLife;
-  if (event.thread != kNone) {
-    thread_of(process, event);
-  }
   if (temporary || short_lived) {
     for_groups(block, report_.gpus[block.gpu], [&](Group& group) {
       group.temporary += temporary ? block.blocks : 0;
@@ -270,7 +299,7 @@ void Analyser::fail(size_t process, const Event& event) {
   bool take_down = owner->refused.size() < kRefusalsKept || owner->refused.back().live != refusal.live;
   if (take_down) {
     refusal.holders = largest(owner->groups[0], &Group::live, &Group::live_blocks, kHolders);
-    refusal.holes = holes_on(static_cast<uint32_t>(owner - report_.gpus.data()));
+    refusal.holes = holes_on(static_cast<uint32_t>(owner - report_.gpus.data()), false);
   }
   owner->refused.push_back(std::move(refusal));
 }

@@ -33,9 +33,13 @@ void Analyser::take_snapshots(uint64_t time) {
   }
 }
 
-Holes Analyser::holes_on(uint32_t gpu) const {
+// At the end: of each process at its own.
+Holes Analyser::holes_on(uint32_t gpu, bool at_the_end) const {
   Holes sum;
   for (const Process& process : processes_) {
+    if (process.gone && !at_the_end) {
+      continue;
+    }
     auto on = std::find_if(process.on.begin(), process.on.end(), [gpu](const OnGpu& each) { return each.gpu == gpu; });
     if (on == process.on.end()) {
       continue;
@@ -83,8 +87,35 @@ void Analyser::find_growth(GpuReport& gpu) const {
       shrunk = shrunk || now < before;
       before = now;
     }
-    if (!shrunk && grown >= 3 && from != 0 && bytes >= from + from / 4) {
+    if (!shrunk && grown >= 3 && bytes >= from + from / 4) {
       gpu.growing.push_back({place, from, bytes});
+    }
+  }
+}
+
+// At a moment that was asked for, what had ended by then.
+void Analyser::end_processes_until(uint64_t time, const LogMerge& logs) {
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    if (std::max(processes_[i].last_time, report_.logs[i].ended_ns) < time && !logs.still_runs(i)) {
+      end_process(i);
+    }
+  }
+}
+
+// What was never freed, of all processes: of those that are there, what is live.
+void Analyser::count_what_is_left() {
+  for (GpuReport& gpu : report_.gpus) {
+    for (Groups& groups : gpu.groups) {
+      groups.each([&](Group& group) {
+        group.live += group.left;
+        group.live_blocks += group.left_blocks;
+      });
+    }
+    const auto& by_process = gpu.by(By::process).entries();
+    for (const auto& [process, group] : by_process) {
+      gpu.live += group.left;
+      gpu.live_blocks += group.left_blocks;
+      report_.processes[process].live += gpu.is_gpu() ? group.left : 0;
     }
   }
 }
@@ -100,23 +131,30 @@ void Analyser::finish(const LogMerge& logs) {
       report_.notes.push_back(report_.logs[i].csv + ':' + std::to_string(line) + ": not a row of this log");
     }
     process.cut = reader.cut();
+    process.runs = logs.still_runs(i);
     process.ended = process.ended || reader.format().dialect() != Dialect::xlog;  // RMM's logs have no end mark
     // Killed, a process may have had threads that were counted in live_bytes and had no row yet.
     bool exact = report_.logs.size() == 1 && processes_[i].is_simple && process.ended;
     check_.finish(i, reader.unfinished_rows() != 0 || options_.until != UINT64_MAX, exact);
+  }
+  if (options_.until != UINT64_MAX) {
+    end_processes_until(options_.until, logs);
   }
   if (next_snapshot_ != UINT64_MAX) {
     take_snapshots(UINT64_MAX - 1);
   }
   for (size_t i = 0; i < report_.gpus.size(); ++i) {
     GpuReport& gpu = report_.gpus[i];
-    gpu.holes = holes_on(static_cast<uint32_t>(i));
+    gpu.holes = holes_on(static_cast<uint32_t>(i), true);
     gpu.timeline.finish();
     for (Groups& groups : gpu.groups) {
       groups.each([&](Group& group) { touch(group, gpu.peak_epoch); });
       groups.sort();
     }
     find_growth(gpu);
+  }
+  if (options_.until == UINT64_MAX) {
+    count_what_is_left();
   }
   std::stable_partition(report_.gpus.begin(), report_.gpus.end(), [](const GpuReport& gpu) { return gpu.is_gpu(); });
   report_.time.resize(report_.places.size());

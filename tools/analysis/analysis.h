@@ -73,7 +73,7 @@ struct GpuReport {
   GpuInfo info;
   uint64_t ordinal = 0;
   size_t stands_for = 1;  // so many GPUs, whose sum it is
-  uint64_t live = 0;
+  uint64_t live = 0;      // once all is read: never freed, as in the groups and for a process
   uint64_t live_blocks = 0;
   uint64_t live_taken = 0;  // as the driver rounds it
   uint64_t peak = 0;
@@ -126,6 +126,7 @@ struct StreamName {
 // Of one process, on all its GPUs.
 struct ProcessReport {
   bool ended = false;  // the log has its end mark
+  bool runs = false;   // it has none, and the process is still there: what is live may yet be freed
   bool cut = false;    // the last row is not whole
   uint64_t rows = 0;
   uint64_t allocations = 0;
@@ -170,6 +171,7 @@ struct Report {
   TimeSpan span;
   uint64_t call_ns = 0;
   uint64_t calls = 0;
+  TimeSpan call_span;                       // from the begin of the first to the end of the last
   std::vector<std::string> problems;        // one line each: logs that cannot be read
   std::vector<std::string> notes;           // one line each: lines that are no rows, by file and number
   std::vector<std::string> contradictions;  // of the log with itself; at most a few

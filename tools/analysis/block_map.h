@@ -23,6 +23,7 @@ struct LiveBlock {
   uint32_t gpu = 0;
   std::array<uint32_t, kDimensions> groups{};  // places of its groups on its GPU
   bool has_address = false;
+  bool seen_made = true;  // false: it was there when the log came on, and is older than `time`
 };
 
 // Two steps, as blocks are many and their places are met at random: slots of eight bytes, most of which stay in the

@@ -23,7 +23,10 @@ std::string change_text(uint64_t before, uint64_t after) {
   std::string sign = after >= before ? "+" : "-";
   uint64_t distance = after >= before ? after - before : before - after;
   return size_text(before) + " -> " + size_text(after) + " (" + sign + size_text(distance) +
-         (before != 0 ? ", " + sign + share_text(distance, before) : "") + ")";
+         (before == 0         ? ""
+          : distance > before ? ", " + count_text(after / before) + " times as much"
+                              : ", " + sign + share_text(distance, before)) +
+         ")";
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ RunSums sums_of(const Report& report) {
     run.live += gpu.live;
     run.allocations += gpu.allocations;
     for (const auto& [place, group] : gpu.by(By::stack).entries()) {
-      if (group.allocations + group.live == 0) {
+      if (group.allocations + group.live + group.at_peak == 0) {
         continue;
       }
       std::string key = stable_name(report.stack(place));

@@ -19,6 +19,8 @@ struct Group {
   uint64_t bytes = 0;  // allocated, all told
   uint64_t live = 0;
   uint64_t live_blocks = 0;
+  uint64_t left = 0;  // never freed, of processes that have ended; part of `live` once all is read
+  uint64_t left_blocks = 0;
   uint64_t at_peak = 0;
   uint64_t blocks_at_peak = 0;
   uint64_t peak_epoch = 0;
@@ -28,6 +30,9 @@ struct Group {
   uint64_t temporary = 0;    // freed before the thread that made it made another
   uint64_t short_lived = 0;  // freed within kShortLife
 };
+// There is something to tell of it: it may have had blocks at the peak that were made while the log was off, or none but
+// refused requests.
+inline bool has_figures(const Group& group) { return group.allocations + group.live + group.at_peak + group.failures != 0; }
 inline constexpr uint64_t kShortLife = 1'000'000;  // ns
 
 // The groups of one dimension that a GPU has, by number: a run of thousands of ranks has many numbers, and each GPU few of them.

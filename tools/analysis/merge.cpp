@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/log/running.h"
+
 namespace xlog::tools {
 
 namespace {
@@ -19,17 +21,20 @@ RowReader::Settings settings_for(size_t logs, ReadAhead& helpers) {
   return settings;
 }
 
+// A row `lost` is written when the others are, and stands in front of them: its time is no moment of the run.
+uint64_t order_of(const Event& row) { return row.action == action::lost ? 0 : row.time; }
+
 }  // namespace
 
 LogMerge::LogMerge(const std::vector<ProcessLog>& logs, std::vector<std::string>& problems) {
   for (const ProcessLog& log : logs) {
+    states_.push_back({.log = &log});
     LogSource& source = sources_.emplace_back(log, settings_for(logs.size(), helpers_));
     std::string trouble = source.trouble(log.csv);
     if (!trouble.empty()) {
       problems.push_back(trouble);
     } else if (source.advance()) {
       heap_.push_back(sources_.size() - 1);
-      span_.add({source.event().time, source.event().time});
       span_.add(span_of(source));
       bytes_ += source.file().text().size();
     }
@@ -39,7 +44,7 @@ LogMerge::LogMerge(const std::vector<ProcessLog>& logs, std::vector<std::string>
   }
 }
 
-// Of the last rows, without reading what is before.
+// Of the first and the last rows, without reading what is between.
 TimeSpan LogMerge::span_of(const LogSource& source) {
   constexpr size_t kTail = 64 << 10;
   TimeSpan span;
@@ -49,6 +54,14 @@ TimeSpan LogMerge::span_of(const LogSource& source) {
     --end;
   }
   size_t from = end > kTail ? text.find('\n', end - kTail) + 1 : text.find('\n') + 1;
+  constexpr size_t kAhead = 4;  // behind a row `lost`
+  const Event* first = &source.event();
+  for (size_t i = 0; i < kAhead && first != nullptr && first->action == action::lost; ++i) {
+    first = source.reader().peek(i);
+  }
+  if (first != nullptr && first->action != action::lost) {
+    span.add({first->time, first->time});
+  }
   if (end == 0 || from > end || end + 1 > text.size()) {
     return span;
   }
@@ -56,6 +69,9 @@ TimeSpan LogMerge::span_of(const LogSource& source) {
   tail.parse(source.reader().format(), text.substr(from, end + 1 - from), text.size() - end - 1);
   for (const Event& row : tail.rows()) {
     uint64_t time = row.time;
+    if (row.action == action::lost) {
+      continue;
+    }
     if (source.reader().format().has_time_of_day() && time < source.event().time) {
       time += 86'400'000'000'000;
     }
@@ -66,8 +82,8 @@ TimeSpan LogMerge::span_of(const LogSource& source) {
 
 void LogMerge::sink(size_t at) {
   auto before = [this](size_t a, size_t b) {
-    uint64_t x = sources_[heap_[a]].event().time;
-    uint64_t y = sources_[heap_[b]].event().time;
+    uint64_t x = order_of(sources_[heap_[a]].event());
+    uint64_t y = order_of(sources_[heap_[b]].event());
     return x != y ? x < y : heap_[a] < heap_[b];
   };
   for (;;) {
@@ -86,6 +102,7 @@ void LogMerge::sink(size_t at) {
 const Event* LogMerge::next(size_t& process) {
   if (begun_ && !heap_.empty()) {  // what the caller had is done with
     if (!sources_[heap_[0]].advance()) {
+      read_to_the_end(heap_[0]);
       heap_[0] = heap_.back();
       heap_.pop_back();
     }
@@ -94,11 +111,34 @@ const Event* LogMerge::next(size_t& process) {
     }
   }
   begun_ = true;
+  ended_.clear();
   if (heap_.empty()) {
     return nullptr;
   }
   process = heap_[0];
+  states_[process].exited = states_[process].exited || sources_[process].event().action == action::exit;
+  if (!read_.empty()) {
+    find_ended();
+  }
   return &sources_[process].event();
+}
+
+void LogMerge::read_to_the_end(size_t process) {
+  State& state = states_[process];
+  state.runs = !state.exited && xlog::tools::still_runs(*state.log);
+  if (!state.runs) {
+    read_.push_back(process);
+  }
+}
+
+void LogMerge::find_ended() {
+  uint64_t now = sources_[heap_[0]].event().time;
+  for (size_t each : read_) {
+    if (states_[each].log->ended_ns < now) {
+      ended_.push_back(each);
+    }
+  }
+  std::erase_if(read_, [&](size_t each) { return states_[each].log->ended_ns < now; });
 }
 
 void LogMerge::tell(const Progress& progress) const {

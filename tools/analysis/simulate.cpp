@@ -20,6 +20,7 @@ struct SimulatedBlock {
   uint64_t bytes = 0;
   uint64_t generation = 0;
   uint64_t stream = kNone;
+  uint32_t process = 0;
   uint32_t gpu = 0;
   uint32_t place = 0;
   bool on_pages = false;  // shares pages with others
@@ -34,9 +35,7 @@ class Pages {
       return taken_by(kind, block.bytes);
     }
     uint64_t cost = 0;
-    for (uint64_t page = block.ptr / kPage; page <= last(block); ++page) {
-      cost += counts_.contains(page) ? 0 : kPage;
-    }
+    each(block, [&](uint64_t page) { cost += counts_.contains(page) ? 0 : kPage; });
     return cost;
   }
   void add(const SimulatedBlock& block) {
@@ -57,10 +56,12 @@ class Pages {
 
  private:
   static uint64_t last(const SimulatedBlock& block) { return (block.ptr + std::max<uint64_t>(block.bytes, 1) - 1) / kPage; }
+  // Each process has addresses of its own: the same page of two is two.
   template <class Visit>
   static void each(const SimulatedBlock& block, Visit visit) {
+    constexpr unsigned kPageBits = 43;
     for (uint64_t page = block.ptr / kPage; page <= last(block); ++page) {
-      visit(page);
+      visit(page | uint64_t{block.process} << kPageBits);
     }
   }
   std::unordered_map<uint64_t, uint32_t> counts_;
@@ -77,7 +78,10 @@ class Simulator {
     uint64_t rows = 0;
     for (const Event* event = logs.next(process); event != nullptr; event = logs.next(process)) {
       if (rows++ == 0) {
-        out_.report.first_time = event->time;
+        out_.report.first_time = logs.span().first;
+      }
+      for (size_t each : logs.ended()) {
+        forget(each);
       }
       take(process, *event);
       if (rows % 65536 == 0 && options_.progress) {
@@ -97,7 +101,9 @@ class Simulator {
   };
 
   void take(size_t process, const Event& event) {
-    if (event.action == action::driver_used) {
+    if (event.action == action::log_on) {
+      forget(process);  // what is live is told from here on
+    } else if (event.action == action::driver_used) {
       look(process, event);
     } else if (event.result == "ok" && begins_block(event)) {
       allocate(process, event);
@@ -140,18 +146,22 @@ class Simulator {
     block.bytes = event.bytes;
     block.generation = event.generation;
     block.stream = event.stream;
+    block.process = static_cast<uint32_t>(process);
     block.gpu = number(process, event);
     block.place = places_.of(process, event.stack_id);
     block.on_pages = has_address(event.kind) && event.kind != "rmm" && event.bytes <= kPage / 2;
     Gpu& gpu = gpus_[block.gpu];
     SimulatedGpu& told = out_.gpus[block.gpu];
-    uint64_t cost = gpu.pages.cost(block, event.kind);
     auto& known = live_[process];
     auto old = known.find(event.ptr);
+    if (old != known.end() && old->second.block.generation == event.generation) {
+      return;  // made while the log came on: it has both rows
+    }
     if (old != known.end()) {
       release(old->second.block, old->second.cost, old->second.granted);
       known.erase(old);
     }
+    uint64_t cost = gpu.pages.cost(block, event.kind);
     gpu.used += cost;
     told.needed = std::max(told.needed, gpu.used + told.context);
     // Its own stream has at once what it freed; what others freed is waited for where nothing else is left.
@@ -196,6 +206,14 @@ class Simulator {
       holder.live -= block.bytes;
       --holder.live_blocks;
     }
+  }
+
+  // The memory of a process that has ended is the driver's.
+  void forget(size_t process) {
+    for (const auto& [ptr, known] : live_[process]) {
+      release(known.block, known.cost, known.granted);
+    }
+    live_[process].clear();
   }
 
   void end(size_t process, const Event& event) {

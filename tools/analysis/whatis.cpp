@@ -21,8 +21,8 @@ class Search {
   Search(uint64_t address, AddressInProcess& out) : address_(address), out_(out) {}
 
   void take(const Event& event) {
-    if (event.action == action::log_off || event.action == action::log_on) {
-      live_.clear();
+    if (event.action == action::log_on) {
+      come_on();
     } else if (event.result != "ok" || event.ptr == kNone) {
       return;
     } else if (event.action == action::allocate || event.action == action::live || event.action == action::map) {
@@ -51,9 +51,42 @@ class Search {
   }
 
  private:
+  // What is live is told anew; what is not told was freed while the log was off.
+  void come_on() {
+    before_off_.clear();
+    for (const auto& [ptr, block] : live_) {
+      if (block.holds(address_)) {
+        out_.past.push_back(block);
+      }
+    }
+    before_off_.swap(live_);
+  }
+
+  // It was live when the log went off, and is as it was.
+  bool goes_on(const Event& event) {
+    auto known = before_off_.find(event.ptr);
+    if (event.action != action::live || known == before_off_.end() || known->second.generation != event.generation) {
+      return false;
+    }
+    if (known->second.holds(address_)) {
+      std::erase_if(out_.past,
+                    [&](const BlockSeen& each) { return each.ended == 0 && each.ptr == event.ptr && each.generation == event.generation; });
+    }
+    live_[event.ptr] = known->second;
+    before_off_.erase(known);
+    return true;
+  }
+
   void begin(const Event& event) {
     bool is_mapping = event.action == action::map;
     if ((!is_mapping && !is_addressed(event.kind)) || event.bytes == kNone || event.bytes == 0) {
+      return;
+    }
+    auto there = live_.find(event.ptr);
+    if (there != live_.end() && event.action == action::live && there->second.generation == event.generation) {
+      return;  // made while the log came on: it has both rows
+    }
+    if (goes_on(event)) {
       return;
     }
     BlockSeen& block = live_[event.ptr];
@@ -95,6 +128,7 @@ class Search {
   uint64_t address_;
   AddressInProcess& out_;
   std::map<uint64_t, BlockSeen> live_;
+  std::map<uint64_t, BlockSeen> before_off_;  // what was live when the log went off, once it is on
 };
 
 // Empty, or why the log cannot be read.

@@ -40,8 +40,8 @@ void check_leaks(const Report& report, const Suppressions& suppressions, std::ve
     }
     for (const Holder& each : largest(gpu.by(By::stack), &Group::live, &Group::live_blocks, SIZE_MAX)) {
       if (!suppressions.match(report.stack(each.place))) {
-        failures.push_back({"no-leaks", gpu_title(gpu) + ": " + size_text(each.bytes) + " in " + plural(each.blocks, "block") +
-                                            " never freed, made by " + holder_name(report, each.place)});
+        failures.push_back({"no-leaks", gpu_title(gpu) + ": " + size_text(each.bytes) + " in " + plural(each.blocks, "block") + ' ' +
+                                            left_text(report) + ", made by " + holder_name(report, each.place)});
       }
     }
   }

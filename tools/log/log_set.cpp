@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "runtime/base/size_text.h"
 #include "tools/log/json_value.h"
@@ -50,6 +52,11 @@ void read_run_info(ProcessLog& log) {
   const json arguments = json_list(info, "arguments");
   for (const json& argument : arguments) {
     log.arguments += (log.arguments.empty() ? "" : " ") + (argument.is_string() ? argument.get<std::string>() : "");
+  }
+  // What `xlog run` saw of its own child, when that is this process.
+  const json run = json_value(info, "run");
+  if (run.is_object() && json_value(run, "arguments") == arguments && json_number(run, "duration_ns", 0) != 0) {
+    log.ended_ns = json_number(run, "start_ns", 0) + json_number(run, "duration_ns", 0);
   }
   const json gpus = json_list(info, "gpus");
   for (const json& gpu : gpus) {
@@ -97,6 +104,20 @@ void add_folder(const fs::path& folder, std::vector<ProcessLog>& logs) {
   }
 }
 
+// A log that is named twice is one: as a file and in its folder, by two paths, by a link, or as a copy. Processes are told by
+// host, pid and start time.
+void leave_out_repeated(std::vector<ProcessLog>& logs) {
+  std::set<std::pair<dev_t, ino_t>> files;
+  std::set<std::tuple<std::string, uint64_t, uint64_t, std::string>> processes;
+  std::erase_if(logs, [&](const ProcessLog& log) {
+    struct stat info {};
+    bool again = stat(log.csv.c_str(), &info) == 0 && !files.emplace(info.st_dev, info.st_ino).second;
+    bool known = log.pid != 0 && log.start_ns != 0;
+    std::string name = fs::path(log.csv).filename();
+    return again || (known && !processes.emplace(log.host, log.pid, log.start_ns, name).second);
+  });
+}
+
 // The newest folder xlog.*/ or log here.
 fs::path newest() {
   fs::path best;
@@ -141,6 +162,7 @@ std::vector<ProcessLog> find_logs(const std::vector<std::string>& names, std::ve
       problems.push_back(why_no_log(name));
     }
   }
+  leave_out_repeated(logs);
   return logs;
 }
 

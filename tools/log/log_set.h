@@ -25,6 +25,7 @@ struct ProcessLog {
   uint64_t pid = 0;
   uint64_t parent = 0;  // its pid
   uint64_t start_ns = 0;
+  uint64_t ended_ns = 0;                           // its wait status, where `xlog run` had it; 0: not known
   std::map<uint64_t, GpuInfo> gpus;                // by the process's own ordinal
   std::map<std::string, std::string> environment;  // that says how a framework allocates
   uint64_t least = 0;                              // blocks below have no rows

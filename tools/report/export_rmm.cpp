@@ -32,7 +32,25 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
     out << event.thread << ',' << time_of_day(event.time) << ',' << what << ',' << ptr << ',' << bytes << ','
         << (event.stream == kNone || event.stream == 0 ? "0" : hex_text(event.stream)) << '\n';
   };
+  uint64_t last = 0;  // time of the rows so far
+  // Its process has ended, or logs anew what is live.
+  auto forget = [&](size_t whose, uint64_t thread) {
+    Event end;
+    end.thread = thread;
+    end.time = last;
+    for (const auto& [ptr, block] : live[whose]) {
+      row(end, "free", hex_text(ptr | (uint64_t{whose} << 48)), block.second);
+    }
+    live[whose].clear();
+  };
   for (const Event* event = merge.next(process); event != nullptr; event = merge.next(process)) {
+    for (size_t each : merge.ended()) {
+      forget(each, logs[each].pid);
+    }
+    last = event->action == action::lost ? last : std::max(last, event->time);
+    if (event->action == action::log_on) {
+      forget(process, event->thread);
+    }
     bool begins = begins_block(*event);
     bool ends = ends_block(*event);
     auto& own = live[process];
@@ -42,6 +60,9 @@ uint64_t export_rmm(const std::vector<ProcessLog>& logs, uint64_t device, std::o
       row(*event, "allocate failure", "(nil)", event->bytes);
     } else if (begins && event->ptr != kNone) {
       auto old = own.find(event->ptr);
+      if (old != own.end() && old->second.first == event->generation) {
+        continue;  // made while the log came on: it has both rows
+      }
       if (old != own.end()) {  // freed out of sight
         row(*event, "free", pointer(event->ptr), old->second.second);
       }

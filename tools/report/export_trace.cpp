@@ -58,6 +58,16 @@ class Trace {
       counter(process, device, event.time - first_time, sum);
     }
   }
+  // The process has ended, or logs anew what is live: it has nothing from here on.
+  void forget(size_t process, uint64_t time) {
+    live_[process].clear();
+    for (auto& [owner, sum] : sums_) {
+      if (owner.first == process && sum != 0) {
+        sum = 0;
+        counter(process, owner.second, time, 0);
+      }
+    }
+  }
   void end() { out_ << "\n]}\n"; }
 
  private:
@@ -90,8 +100,17 @@ void export_trace(const std::vector<ProcessLog>& logs, std::ostream& out, std::v
   Trace trace(logs, out);
   trace.begin();
   size_t process = 0;
+  uint64_t first = merge.span().first;
+  uint64_t last = first;  // time of the rows so far
   for (const Event* event = merge.next(process); event != nullptr; event = merge.next(process)) {
-    trace.take(process, *event, std::min(merge.span().first, event->time));
+    for (size_t each : merge.ended()) {
+      trace.forget(each, std::max(last, logs[each].ended_ns) - first);
+    }
+    if (event->action == action::log_on) {
+      trace.forget(process, event->time - std::min(first, event->time));
+    }
+    trace.take(process, *event, std::min(first, event->time));
+    last = event->action == action::lost ? last : std::max(last, event->time);
   }
   trace.end();
 }

@@ -181,7 +181,7 @@ class PageData {
   json table(const GpuReport& gpu, By by) const {
     std::vector<Groups::Entry> order;
     for (const Groups::Entry& each : gpu.by(by).entries()) {
-      if (each.group.allocations + each.group.live != 0) {
+      if (has_figures(each.group)) {
         order.push_back(each);
       }
     }

@@ -23,15 +23,22 @@ void add_kept_back(const Report& report, std::vector<std::string>& notes) {
 
 void add_ends(const Report& report, std::vector<std::string>& notes) {
   uint64_t open_ended = 0;
+  uint64_t running = 0;
   for (size_t i = 0; i < report.logs.size(); ++i) {
-    open_ended += report.processes[i].ended ? 0 : 1;
+    open_ended += report.processes[i].ended || report.processes[i].runs ? 0 : 1;
+    running += report.processes[i].runs ? 1 : 0;
     if (report.processes[i].cut) {
       notes.push_back(report.logs[i].csv + ": the last row is not whole; read up to there");
     }
   }
+  if (running != 0) {
+    notes.push_back((report.logs.size() == 1 ? std::string("the process is") : count_text(running) + " of the processes are") +
+                    " still running: what is live may yet be freed");
+  }
   if (open_ended != 0 && report.rows != 0) {
-    notes.push_back((report.logs.size() == 1 ? std::string("the log ends") : plural(open_ended, "log") + " end") +
-                    " without an end mark: the process was killed, or is running; what is live is live at that moment");
+    notes.push_back(
+        (report.logs.size() == 1 ? std::string("the log ends") : plural(open_ended, "log") + (open_ended == 1 ? " ends" : " end")) +
+        " without an end mark: the process was killed, or is running; what is live is live at that moment");
   }
 }
 

@@ -45,6 +45,9 @@ inline constexpr size_t kMostGpusTold = 8;
 // What is told one by one: `sum` is filled in where it stands for the GPUs.
 std::vector<const GpuReport*> told_gpus(const Report& report, GpuReport& sum);
 
+// What is to be said of what was live when the logs ended: "never freed"; "still live" where it is a running process's.
+std::string left_text(const Report& report);
+
 // The sentence that the report begins with.
 std::string verdict(const Report& report);
 

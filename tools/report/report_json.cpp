@@ -49,7 +49,7 @@ json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& sty
        {std::pair("kinds", By::kind), std::pair("tags", By::tag), std::pair("queries", By::query), std::pair("streams", By::stream)}) {
     for (const auto& [number, group] : gpu.by(by).entries()) {
       bool unnamed = number == 0 && (by == By::tag || by == By::query);
-      if (group.allocations + group.live != 0 && !unnamed) {
+      if (has_figures(group) && !unnamed) {
         out[what][label(report, by, number)] = group_json(group);
       }
     }
@@ -70,7 +70,7 @@ json gpu_json(const Report& report, const GpuReport& gpu, const ReportStyle& sty
   }
   out["threads"] = json::array();
   for (const auto& [number, group] : gpu.by(By::thread).entries()) {
-    if (group.allocations + group.live != 0) {
+    if (has_figures(group)) {
       json each = group_json(group);
       each["process"] = report.logs[report.threads[number].process].pid;
       each["thread"] = report.threads[number].thread;
@@ -128,6 +128,7 @@ std::string report_json(const Report& report, const ReportStyle& style) {
                                 {"live_bytes", process.live},
                                 {"refusals", process.refusals},
                                 {"end_mark", process.ended},
+                                {"running", process.runs},
                                 {"cut", process.cut}});
   }
   out["gpus"] = json::array();

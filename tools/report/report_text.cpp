@@ -130,7 +130,10 @@ std::string short_report_text(const Report& report, const ReportStyle& style, co
 }
 
 std::string report_text(const Report& report, const ReportStyle& style) {
-  std::string out = terminal_line(verdict(report)) + '\n' + terminal_text(joined(header_of(report)));
+  std::string out = terminal_line(verdict(report)) + '\n';
+  for (const std::string& each : header_of(report)) {
+    out += terminal_line(each) + '\n';
+  }
   for (const std::string& each : notes_of(report)) {
     out += "note: " + terminal_line(each) + '\n';
   }

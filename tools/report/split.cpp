@@ -20,7 +20,7 @@ std::vector<std::pair<std::string, Group>> groups_of(const Report& report, const
   std::map<std::string, Group> named;
   By by = split == Split::device ? By::process : split >= Split::library ? By::stack : static_cast<By>(split);
   for (const auto& [number, group] : gpu.by(by).entries()) {
-    if (group.allocations + group.live + group.failures == 0) {
+    if (!has_figures(group)) {
       continue;
     }
     std::string name = split == Split::device    ? gpu_title(gpu)

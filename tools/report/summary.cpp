@@ -33,6 +33,19 @@ std::string growing_text(const Report& report) {
 
 }  // namespace
 
+std::string left_text(const Report& report) {
+  bool of_ended = false;
+  bool of_running = false;
+  for (const GpuReport& gpu : report.gpus) {
+    for (const auto& [process, group] : gpu.by(By::process).entries()) {
+      bool runs = report.processes[process].runs;
+      of_running = of_running || (runs && group.live_blocks != 0);
+      of_ended = of_ended || (!runs && group.live_blocks != 0);
+    }
+  }
+  return !of_running ? "never freed" : of_ended ? "never freed or still live" : "still live";
+}
+
 std::string verdict(const Report& report) {
   if (report.rows == 0) {
     return "No device memory call is in the log.";
@@ -66,7 +79,7 @@ std::string verdict(const Report& report) {
     text += '.';
   }
   if (leaked != 0) {
-    text += " " + size_text(leaked) + " never freed.";
+    text += " " + size_text(leaked) + ' ' + left_text(report) + '.';
   } else if (highest != nullptr) {
     text += at_exit != 0 ? " Everything was freed, " + size_text(at_exit) + " of it only at the exit." : " Everything was freed.";
   }
@@ -94,7 +107,7 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
     } else if (gpu.peak != 0) {
       line(gpu_title(gpu) + ": peak " + size_text(gpu.peak) +
            (gpu.info.limit_bytes != UINT64_MAX ? " of " + size_text(gpu.info.limit_bytes) + " allowed" : "") + ", " +
-           (gpu.live != 0 ? size_text(gpu.live) + " never freed" : "everything freed") + "; at the peak:");
+           (gpu.live != 0 ? size_text(gpu.live) + ' ' + left_text(report) : "everything freed") + "; at the peak:");
       for (const Holder& each : largest(gpu.by(By::stack), &Group::at_peak, &Group::blocks_at_peak, gpus > 1 ? 1 : 3)) {
         line("  " + size_text(each.bytes) + "  " + share_text(each.bytes, gpu.peak) + "  " + holder_name(report, each.place));
       }
@@ -118,8 +131,9 @@ std::string summary_text(const Report& report, const std::string& ending, uint64
   if (report.rows == 0) {
     line("no device memory call was seen (xlog doctor -- COMMAND says what would be)");
   } else if (report.call_ns != 0) {
-    line("allocation calls: " + plural(report.calls, "call") + ", " + time_text(report.call_ns) + ", " +
-         share_text(report.call_ns, wall_ns) + " of wall time");
+    bool at_once = report.call_ns > wall_ns;  // by several threads: no share of the wall time
+    line("allocation calls: " + plural(report.calls, "call") + ", " + time_text(report.call_ns) +
+         (at_once ? " in all threads" : ", " + share_text(report.call_ns, wall_ns) + " of wall time"));
   }
   if (report.lost != 0) {
     out += "xlog: " + plural(report.lost, "row") + " not logged (see the report)\n";

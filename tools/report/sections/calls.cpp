@@ -48,12 +48,15 @@ void make_time(SectionMaker& maker) {
   if (report.calls == 0 || report.call_ns == 0) {
     return;
   }
-  // Calls of several threads may take more time together than there was.
-  uint64_t span = report.last_time - report.first_time;
+  // Calls reach beyond the rows; what threads do at once is a share of the time of them all.
+  TimeSpan span = report.call_span;
+  span.add({report.first_time, report.last_time});
+  uint64_t threads = std::max<uint64_t>(report.threads.size(), 1);
+  uint64_t whole = std::max(span.length() * threads, report.call_ns);
   Section& section = maker.add("time", nullptr,
-                               "Time in allocation calls: " + time_text(report.call_ns) + " in " + plural(report.calls, "call") +
-                                   (report.call_ns <= span ? ", " + share_text(report.call_ns, span) + " of the time from first to last"
-                                                           : ", of all threads together, within " + time_text(span)));
+                               "Time in allocation calls: " + time_text(report.call_ns) + " in " + plural(report.calls, "call") + ", " +
+                                   share_text(report.call_ns, whole) + " of the time " +
+                                   (threads > 1 ? "of " + count_text(threads) + " threads " : "") + "from first to last");
   section.is_detail = true;
   section.columns = {
       {"ns", Unit::nanoseconds}, {"share", Unit::share}, {"calls", Unit::count, "call"}, {"ns_each", Unit::nanoseconds, "each"}};

@@ -89,9 +89,13 @@ void make_peak(SectionMaker& maker) {
     }
     std::string title = gpu_title(gpu) + ": peak " + size_text(gpu.peak);
     if (gpu.is_gpu() && gpu.info.limit_bytes != UINT64_MAX) {
-      title += ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
+      title += gpu.peak > gpu.info.limit_bytes  // a limit is one process's
+                   ? " of several processes, each with the limit " + size_text(gpu.info.limit_bytes)
+                   : ", " + share_text(gpu.peak, gpu.info.limit_bytes) + " of the limit " + size_text(gpu.info.limit_bytes);
     } else if (gpu.is_gpu() && gpu.info.total_bytes != 0) {
-      title += ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
+      title += gpu.peak > gpu.info.total_bytes  // managed memory, which may lie on the host
+                   ? ", more than the GPU's " + size_text(gpu.info.total_bytes)
+                   : ", " + share_text(gpu.peak, gpu.info.total_bytes) + " of " + size_text(gpu.info.total_bytes);
     }
     title = gpu.stands_for != 1 ? gpu_title(gpu) + ": " + size_text(gpu.peak) + " in all, each at its own peak; held by"
                                 : title + ", " + time_text(gpu.peak_time - maker.report.first_time) + " after the first call; held by";
@@ -119,7 +123,8 @@ void make_peak(SectionMaker& maker) {
 }
 
 void make_never_freed(SectionMaker& maker) {
-  add_by_stack(maker, "never_freed", "never freed", &Group::live, &Group::live_blocks, true, "xlog report --at end " + maker.log_name);
+  add_by_stack(maker, "never_freed", left_text(maker.report), &Group::live, &Group::live_blocks, true,
+               "xlog report --at end " + maker.log_name);
 }
 
 void make_freed_at_exit(SectionMaker& maker) {

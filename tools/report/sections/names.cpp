@@ -15,7 +15,7 @@ void add_groups(const SectionMaker& maker, Section& section, const std::string& 
   std::vector<Groups::Entry> order;
   bool is_named = by == By::tag || by == By::query;
   for (const Groups::Entry& each : gpu.by(by).entries()) {
-    if ((!is_named || each.number != 0) && each.group.allocations + each.group.live != 0) {
+    if ((!is_named || each.number != 0) && each.group.allocations + each.group.live + each.group.at_peak != 0) {
       order.push_back(each);
     }
   }
