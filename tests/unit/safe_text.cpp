@@ -88,8 +88,13 @@ std::vector<ProcessLog> evil_logs(const TempFolder& folder) {
                         {"processes", {{{"pid", 9}, {"uid", 0}, {"bytes", 1}, {"command", "c\x1b\nForged: line"}}}},
                         {"holders", {{{"stack_id", 1}, {"bytes", 1}, {"blocks", 1}}}}};
   spit(folder / "x.oom.1.json", oom.dump());
+  info["pid"] = 8;
+  spit(folder / "y.run.json", info.dump());
+  for (const char* end : {".csv", ".stacks.csv", ".oom.1.json"}) {
+    spit(folder / "y" + end, slurp(folder / "x" + end));
+  }
   std::vector<std::string> problems;
-  return find_logs({folder / "x.csv", folder / "x.csv"}, problems);
+  return find_logs({folder / "x.csv", folder / "y.csv"}, problems);
 }
 
 void is_safe(const std::string& text) {

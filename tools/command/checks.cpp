@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tools/report/format.h"
+#include "tools/report/report.h"
 #include "tools/report/stack_text.h"
 
 namespace xlog::tools {
