@@ -91,7 +91,7 @@ std::vector<ProcessLog> evil_logs(const TempFolder& folder) {
   info["pid"] = 8;
   spit(folder / "y.run.json", info.dump());
   for (const char* end : {".csv", ".stacks.csv", ".oom.1.json"}) {
-    spit(folder / "y" + end, slurp(folder / "x" + end));
+    spit(folder / "y" + end, xlog::test::slurp(folder / "x" + end));
   }
   std::vector<std::string> problems;
   return find_logs({folder / "x.csv", folder / "y.csv"}, problems);
