@@ -253,7 +253,7 @@ std::string stack_name(const std::string& key) {
   std::string frame = key.substr(0, key.find('\n'));
   size_t place = frame.rfind(' ');
   size_t function = frame.rfind(' ', place - 1) + 1;
-  return frame.substr(function, place - function) + "  " + frame.substr(place + 1);
+  return frame.substr(function, place - function) + " " + frame.substr(place + 1);
 }
 
 // A block of a sample stands for a number of blocks that is no whole one.
