@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_dies_out_of_memory) {
   Outcome ours = run({xlog_command(), "run", "--limit", "512M", "--", program("demo")}, {}, folder.path());
   BOOST_TEST(ours.status == 3);
   BOOST_TEST(ours.err.find("xlog: GPU 0 (Simulated GPU): out of memory at the end: asked for 48.00 MiB with 480.00 MiB in use, refused by "
-                           "the limit, by (anonymous namespace)::load_weights") != std::string::npos);
+                           "the limit, by must_alloc(unsigned long) program.h:35 <- (anonymous namespace)::load_weights() demo.cpp:") !=
+             std::string::npos);
   std::string log = folder.files()[0];
   BOOST_TEST(ours.err.find("xlog: next: xlog report --oom " + log) != std::string::npos);
   Outcome told = answer({"report", "--oom", log}, folder.path());

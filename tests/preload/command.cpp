@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(report_of_nothing_of_a_folder_and_of_files) {
   Outcome newest = run({xlog_command(), "report"}, {}, folder.path());
   BOOST_TEST(newest.status == 0);
   BOOST_TEST(newest.out == run({xlog_command(), "report", folder.files()[0]}, {}, folder.path()).out);
-  BOOST_TEST(newest.out.starts_with("Peak 992.00 MiB on GPU 0"));
+  BOOST_TEST(newest.out.find("\nPeak 992.00 MiB on GPU 0") != std::string::npos);
   auto json = nlohmann::json::parse(run({xlog_command(), "report", "--json"}, {}, folder.path()).out);
   BOOST_TEST(json["gpus"][0]["peak_bytes"] == 1040187392);
   BOOST_TEST(json["gpus"][0]["allocations"] == 52);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(bad_logs_are_said_to_be_bad) {
   BOOST_TEST(report("").status == 2);
   BOOST_TEST(report("a,b,c\n1,2,3\n").out.find("not an xlog log") != std::string::npos);
   BOOST_TEST(report("a,b,c\n1,2,3\n").status == 2);
-  BOOST_TEST(report(header).out.starts_with("No device memory call is in the log.\n"));
+  BOOST_TEST(report(header).out.find("\nNo device memory call is in the log.\n") != std::string::npos);
   BOOST_TEST(report(header).status == 0);
   Outcome foreign = report(header + "what is this\n1,1,allocate,0x200,512,,0,,,1,1,plain,cuMemAlloc_v2,ok,,512,10,,main\n");
   BOOST_TEST(foreign.out.find("1 line not of this log skipped") != std::string::npos);

@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_answered_at_once) {
   std::string log = fs::absolute("tests/golden/training/train.100.csv");
   run({"mkfifo", "fifo", "n.stacks.csv", "n.run.json"}, {}, folder.path());
   run({"chmod", "+x", "fifo"}, {}, folder.path());
-  fs::copy(log, folder / "n.csv");
+  std::string rows = slurp(log);
+  spit(folder / "n.csv", rows.substr(0, rows.rfind('\n') + 1));  // its last row is not whole
   for (const auto& [arguments, want] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"check", "--no-leaks", "--suppressions", "fifo", log}, "fifo is a FIFO, not a file"},
            {{"report", "--suppressions", "fifo", log}, "fifo is a FIFO, not a file"},
@@ -146,9 +147,9 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_answered_at_once) {
            {{"report", "--suppressions", "/dev/zero", log}, "/dev/zero is a device, not a file"},
            {{"check", "--baseline", "fifo", log}, "fifo is a FIFO, not a file"},
            {{"check", "--baseline", "/dev/zero", log}, "/dev/zero is a device, not a file"},
-           {{"check", "--write-baseline", "fifo", "n.csv"}, "fifo is a FIFO that nobody reads"},
-           {{"report", "--html", "fifo", "n.csv"}, "fifo is a FIFO that nobody reads"},
-           {{"export", "folded", "-o", "fifo", "n.csv"}, "fifo is a FIFO that nobody reads"},
+           {{"check", "--write-baseline", "fifo", "n.csv"}, "fifo is not written: it is no regular file"},
+           {{"report", "--html", "fifo", "n.csv"}, "fifo is not written: it is no regular file"},
+           {{"export", "folded", "-o", "fifo", "n.csv"}, "fifo is not written: it is no regular file"},
            {{"diff", "fifo", log}, "fifo is a FIFO, not a log"}}) {
     Outcome ours = command(arguments, folder.path());
     BOOST_TEST(ours.status == 2, arguments[0] << ' ' << arguments[1]);
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(bash_completes_commands_options_and_values) {
                                                         {"report lo", "lock logs "},
                                                         {"report --html lo", "lock logs "},
                                                         {"report --by st", "stack stream "},
-                                                        {"export ''", "folded rmm trace "},
+                                                        {"export ''", "folded openmetrics pprof pytorch rmm speedscope trace "},
                                                         {"export --what peak fo", "folded "},
                                                         {"log ''", "off on "},
                                                         {"completion z", "zsh "},

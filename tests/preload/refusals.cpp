@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(who_else_is_on_the_gpu) {
   BOOST_TEST(oom["processes"][1]["uid"] == getuid());
   BOOST_TEST(oom["processes"][1]["bytes"] == 2000);
   BOOST_TEST(oom["processes"][1]["command"] == "preload_tests");  // its name, without its arguments
-  BOOST_TEST(!oom["processes"][2].contains("command"));  // gone, or another user's
+  BOOST_TEST(!oom["processes"][2].contains("command"));           // gone, or another user's
   // A container has numbers of its own, which may be other processes' here.
   TempFolder container;
   script(container, {"+300"}, {{"XLOG_BUDGET", "200M"}, {"XLOG_SIM_PROCESSES", own + ":2000"}});

@@ -53,9 +53,9 @@ test("ranks of a run", async (t) => {
     const rows = await ask(query("ranks_that_differ"));
     assert.equal(rows.length, 1);
     assert.match(rows[0].file, /python3\.205$/);
-    const text = xlog("report", folder).out;
+    const text = xlog("report", "--full", folder).out;
     assert.match(text, /Peak of each process, on all its GPUs: min .*, average .*, max .*, over 8 processes/);
-    assert.match(text, /205 .*: \S+ GiB, more than most/);
+    assert.match(text, /205 .* \S+ GiB  more than most/);
     assert.equal([...text.matchAll(/than most/g)].length, 1);
   });
 });

@@ -39,8 +39,8 @@ std::string program_line(const Report& report) {
   }
   if (first.pid != 0) {
     text += "  (pid " + std::to_string(first.pid);
-    text +=
-        report.logs.size() > 1 ? " and " + plural(report.logs.size() - 1, "other process").append(report.logs.size() > 2 ? "es" : "") : "";
+    size_t others = report.logs.size() - 1;
+    text += others == 0 ? "" : " and " + count_text(others) + (others == 1 ? " other process" : " other processes");
     text += ")";
   }
   return text;
