@@ -57,6 +57,8 @@ void read_run_info(ProcessLog& log) {
   const json run = json_value(info, "run");
   if (run.is_object() && json_value(run, "arguments") == arguments && json_number(run, "duration_ns", 0) != 0) {
     log.ended_ns = json_number(run, "start_ns", 0) + json_number(run, "duration_ns", 0);
+    log.exit_status = json_number(run, "exit_status", kNone);
+    log.exit_signal = json_number(run, "signal", kNone);
   }
   const json gpus = json_list(info, "gpus");
   for (const json& gpu : gpus) {

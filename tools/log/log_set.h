@@ -26,6 +26,8 @@ struct ProcessLog {
   uint64_t parent = 0;  // its pid
   uint64_t start_ns = 0;
   uint64_t ended_ns = 0;                           // its wait status, where `xlog run` had it; 0: not known
+  uint64_t exit_status = UINT64_MAX;               // where `xlog run` saw the end; UINT64_MAX: not known
+  uint64_t exit_signal = UINT64_MAX;               // that ended it, likewise
   std::map<uint64_t, GpuInfo> gpus;                // by the process's own ordinal
   std::map<std::string, std::string> environment;  // that says how a framework allocates
   uint64_t least = 0;                              // blocks below have no rows

@@ -62,8 +62,15 @@ std::string circumstances(const Report& report) {
   if (first.start_ns != 0) {
     add(date_text(first.start_ns));
   }
-  if (report.rows != 0) {
+  if (first.ended_ns > first.start_ns && first.start_ns != 0) {
+    add("ran for " + time_text(first.ended_ns - first.start_ns));
+  } else if (report.rows != 0) {
     add(time_text(report.last_time - report.first_time) + " from the first call to the last");
+  }
+  if (first.exit_signal != UINT64_MAX) {
+    add("killed by signal " + std::to_string(first.exit_signal));
+  } else if (first.exit_status != UINT64_MAX) {
+    add("exited with " + std::to_string(first.exit_status));
   }
   return text;
 }
