@@ -114,8 +114,8 @@ BOOST_DATA_TEST_CASE(templates_are_named_with_the_line_that_uses_them,
   BOOST_TEST(has(run.summary, "device_vector<int>::device_vector(unsigned long) dv.h:3 <- main app.cpp:13"), run.summary);
   BOOST_TEST(has(run.summary, "device_vector<int>::device_vector(unsigned long) dv.h:3 <- main app.cpp:14"), run.summary);
   BOOST_TEST(has(run.report({"--all-frames"}), "thrust::vector<int>::vector(unsigned long)  app.cpp:7\n"), run.report({"--all-frames"}));
-  BOOST_TEST(
-      has(run.report({}), "... 1 frame of thrust, in thrust::vector<int>::vector(unsigned long)  app.cpp:7\n      main  app.cpp:15\n"));
+  BOOST_TEST(has(run.report({"--full"}),
+                 "... 1 frame of thrust, in thrust::vector<int>::vector(unsigned long)  app.cpp:7\n      main  app.cpp:15\n"));
   if (std::string(flags) != "-gdwarf-4") {
     return;
   }

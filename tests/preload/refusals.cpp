@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(who_else_is_on_the_gpu) {
   json oom = last_told(folder);
   BOOST_TEST(oom["pids_are_of_this_namespace"] == true);
   BOOST_REQUIRE(oom["processes"].size() == 3);
-  BOOST_TEST(oom["processes"][0]["command"] == "script");  // and no arguments: of other processes they are nobody's business
+  BOOST_TEST(oom["processes"][0]["command"] == program("script") + " +300");
   BOOST_TEST(oom["processes"][1]["pid"] == getpid());
   BOOST_TEST(oom["processes"][1]["uid"] == getuid());
   BOOST_TEST(oom["processes"][1]["bytes"] == 2000);

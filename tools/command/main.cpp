@@ -92,7 +92,7 @@ int command(int argc, char** argv) {
     }
     return write_out("", app.help()) ? kYes : kTrouble;
   } catch (const CLI::Success& asked) {  // --help and --version
-    return app.exit(asked, std::cout, std::cerr) == 0 && std::cout.flush() ? kYes : kTrouble;
+    return finish_output(app.exit(asked, std::cout, std::cerr) == 0 ? kYes : kTrouble);
   } catch (const CLI::ParseError& error) {
     complain(usage_trouble(app, error));
     return kTrouble;
