@@ -1,6 +1,7 @@
 // The command `xlog`, as people type it.
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -240,4 +241,25 @@ BOOST_AUTO_TEST_CASE(what_stood_at_an_address) {
   BOOST_TEST(ask({"0x10", "--at", "soon", "tests/golden/training"}).status == 2);
   BOOST_TEST(ask({"0x10", "no/such/log"}).status == 2);
   BOOST_TEST(ask({}).status == 2);
+}
+
+// A terminal of 80 columns and 24 lines, by script(1).
+BOOST_AUTO_TEST_CASE(on_a_terminal_there_are_colours_and_a_pager) {
+  TempFolder folder;
+  std::string log = std::filesystem::absolute("tests/golden/training");
+  auto on_terminal = [&](const std::string& command, const Environment& with) {
+    Environment all = {{"TERM", "xterm"}, {"COLUMNS", ""}};
+    all.insert(with.begin(), with.end());
+    std::string sized = "stty rows 24 cols 80; " + xlog_command() + " report " + command + " " + log;
+    return run({"script", "-qec", sized, "/dev/null"}, all, folder.path()).out;
+  };
+  std::string paged = folder / "paged";
+  std::string pager = "cat > " + paged;
+  BOOST_TEST(on_terminal("", {{"XLOG_PAGER", pager}}).find("Out of memory") == std::string::npos);
+  BOOST_TEST(slurp(paged).find("\x1b[1;31mGPU 0 (NVIDIA Example): 1 request refused") != std::string::npos, slurp(paged));
+  BOOST_TEST(on_terminal("", {{"XLOG_PAGER", ""}, {"NO_COLOR", "1"}}).find("\x1b[1m") == std::string::npos);
+  BOOST_TEST(on_terminal("", {{"XLOG_PAGER", ""}}).find("\x1b[1m") != std::string::npos);
+  BOOST_TEST(on_terminal("", {{"XLOG_PAGER", "no-such-pager 2>/dev/null"}}).find("Out of memory") != std::string::npos);
+  BOOST_TEST(run({xlog_command(), "report", log}).out.find('\x1b') == std::string::npos);
+  BOOST_TEST(run({xlog_command(), "report", "--color", "always", log}).out.find("\x1b[1m") != std::string::npos);
 }

@@ -45,8 +45,10 @@ void add_debuginfod_option(CLI::App* command);
 uint64_t parse_size_option(const std::string& name, const std::string& text);
 // To `path`, or to stdout where it is empty, as OutputFile does it. False, and a line on stderr, when that fails.
 bool write_out(const std::string& path, std::string_view text);
-// Prints an answer and returns `status`; kTrouble where it cannot be written. Text for people, and JSON as dump() makes it.
+// Prints an answer and returns `status`; kTrouble where it cannot be written. Text for people, through a pager where it is longer than
+// the terminal; the same of which all that is not this tool's is safe already, so that it may have colours; JSON as dump() makes it.
 int print_text(std::string_view text, int status);
+int print_safe_text(std::string_view text, int status);
 int print_json(std::string_view json, int status);
 // `status`; kTrouble, and a line on stderr, where what was written to std::cout did not arrive.
 int finish_output(int status);

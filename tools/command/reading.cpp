@@ -12,6 +12,7 @@
 #include "runtime/base/size_text.h"
 #include "tools/command/commands.h"
 #include "tools/command/messages.h"
+#include "tools/command/pager.h"
 #include "tools/log/debuginfod.h"
 #include "tools/log/text_file.h"
 #include "tools/report/format.h"
@@ -131,7 +132,9 @@ bool write_out(const std::string& path, std::string_view text) {
   return true;
 }
 
-int print_text(std::string_view text, int status) { return write_out("", terminal_text(text)) ? status : kTrouble; }
+int print_safe_text(std::string_view text, int status) { return shown_by_pager(text) || write_out("", text) ? status : kTrouble; }
+
+int print_text(std::string_view text, int status) { return print_safe_text(terminal_text(text), status); }
 
 int print_json(std::string_view json, int status) { return write_out("", json) ? status : kTrouble; }
 

@@ -133,8 +133,8 @@ int run_report(ReportOptions& options) {
   if (options.json) {
     return print_json(report_json(report, options.style), status);
   }
-  return print_text(
-      options.full ? report_text(report, options.style) : short_report_text(report, options.style, terminal_of(options.colour)), status);
+  return options.full ? print_text(report_text(report, options.style), status)
+                      : print_safe_text(short_report_text(report, options.style, terminal_of(options.colour)), status);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tools/report/json_parts.h"
 #include "tools/report/report.h"
+#include "tools/report/sections/section_json.h"
 
 namespace xlog::tools {
 
@@ -171,6 +172,7 @@ std::string report_json(const Report& report, const ReportStyle& style) {
       out["lifetimes"].push_back({{"below_log10_ns", last ? json() : json(i)}, {"blocks", each.blocks}, {"bytes", each.bytes}});
     }
   }
+  out["sections"] = sections_json(report, style);
   return dump(out);
 }
 

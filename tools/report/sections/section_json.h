@@ -1,0 +1,12 @@
+// The sections of a report for machines: $defs/section of report.schema.json. A new section or column needs no line there.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tools/report/report.h"
+
+namespace xlog::tools {
+
+nlohmann::json sections_json(const Report& report, const ReportStyle& style);
+
+}  // namespace xlog::tools
