@@ -43,6 +43,12 @@ test("the page", async (t) => {
       assert.match(await text(page, "#flame-title"), /live at the peak/);
       assert.ok((await page.$$("#flame g.frame")).length > 1);
       assert.ok((await page.$$("#tables tbody tr")).length > 0);
+      const titles = await page.$$eval("#sections summary", (all) => all.map((each) => each.textContent));
+      const said = JSON.parse(xlog("report", "--json", golden).out).sections;
+      assert.deepEqual(titles, said.map((each) => each.title));
+      const opened = await page.$$eval("#sections details[open] summary", (all) => all.map((each) => each.textContent));
+      assert.deepEqual(opened, said.filter((each) => each.trouble).map((each) => each.title));
+      assert.equal((await page.$$("#sections tr")).length, said.reduce((sum, each) => sum + each.rows.length, 0));
       assert.deepEqual(complaints, []);
       await page.close();
     });

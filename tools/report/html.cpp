@@ -9,6 +9,7 @@
 #include "tools/report/format.h"
 #include "tools/report/json_parts.h"
 #include "tools/report/safe_text.h"
+#include "tools/report/sections/section_json.h"
 #include "tools/report/stack_text.h"
 
 extern "C" {
@@ -52,6 +53,7 @@ class PageData {
         out["gpus"].push_back(gpu_json(gpu));
       }
     }
+    out["sections"] = page_sections_json(report_, style_);
     out["places"] = std::move(places_json_);
     out["frames"] = std::move(frames_json_);
     return out;

@@ -1,7 +1,9 @@
 #include "tools/report/sections/section_json.h"
 
 #include "tools/report/json_parts.h"
+#include "tools/report/safe_text.h"
 #include "tools/report/sections/sections.h"
+#include "tools/report/stack_text.h"
 
 namespace xlog::tools {
 
@@ -64,6 +66,32 @@ json sections_json(const Report& report, const ReportStyle& style) {
     out["rows"] = json::array();
     for (const Row& row : each.rows) {
       out["rows"].push_back(row_json(report, each, row));
+    }
+    all.push_back(std::move(out));
+  }
+  return all;
+}
+
+json page_sections_json(const Report& report, const ReportStyle& style) {
+  Sections sections;
+  make_sections(report, style, sections);
+  json all = json::array();
+  for (const Section& each : sections.list) {
+    json out = {{"title", terminal_line(each.title)}, {"trouble", each.is_trouble}, {"next", terminal_line(each.next)}};
+    out["remarks"] = json::array();
+    for (const std::string& remark : each.remarks) {
+      out["remarks"].push_back(terminal_line(remark));
+    }
+    out["rows"] = json::array();
+    for (const Row& row : each.rows) {
+      json cells = json::array();
+      for (size_t i = 0; i < each.columns.size(); ++i) {
+        cells.push_back(terminal_line(cell_text(each.columns[i], row.cells[i])));
+      }
+      if (row.place != kNoPlace) {
+        cells.push_back(terminal_line(holder_name(report, row.place)));
+      }
+      out["rows"].push_back(std::move(cells));
     }
     all.push_back(std::move(out));
   }

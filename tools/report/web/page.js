@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import { flameTree, highestIn, nearest, sizeText, timeText } from "./model.js";
+import { drawSections } from "./sections.js";
 import { drawTables } from "./tables.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -120,6 +121,7 @@ for (const text of data.notes) {
   note.textContent = text;
   at("notes").append(note);
 }
+drawSections(data.sections, at("sections"));
 if (data.gpus.length === 0) {
   at("flame-title").textContent = "No memory was allocated";
 } else {
