@@ -5,6 +5,7 @@
 
 #include "support/log_text.h"
 #include "support/process.h"
+#include "tools/report/brief_name.h"
 #include "tools/report/header.h"
 #include "tools/report/lines.h"
 #include "tools/report/report.h"
@@ -92,10 +93,43 @@ BOOST_AUTO_TEST_CASE(a_header_says_how_the_program_ended) {
   BOOST_TEST(header().at(1).find("ran for") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(brief_names_have_no_parameters) {
+  BOOST_TEST(brief_name("load(int) app.cpp:12 <- (anonymous namespace)::run() app.cpp:30") == "load app.cpp:12 <- run app.cpp:30");
+  BOOST_TEST(brief_name("a<b<c>, d>::f(x (*)(y)) [clone .isra.0] f.cpp:1") == "a::f f.cpp:1");
+  BOOST_TEST(brief_name("step(std::vector<unsigned long long, std::alloc... demo.cpp:21") == "step demo.cpp:21");
+  BOOST_TEST(brief_name("f copy(2).cpp:1") == "f copy(2).cpp:1");
+  BOOST_TEST(brief_name("Module.cuda.<locals>.<lambda> module.py:1097") == "Module.cuda.<locals>.<lambda> module.py:1097");
+  BOOST_TEST(brief_name("<module> train.py:2") == "<module> train.py:2");
+  BOOST_TEST(brief_name("f(a, b") == "f(a, b");
+  BOOST_TEST(brief_name("") == "");
+}
+
+BOOST_AUTO_TEST_CASE(holders_stay_apart_where_their_names_are_cut) {
+  LogText log;
+  std::string rows = std::string(xlog::kStackColumns) + "\n";
+  for (uint64_t i = 1; i <= 3; ++i) {
+    log.allocate({.ptr = 0x1000 * i, .bytes = 1000 * i, .stack = i});
+    const char* parameters = i == 1 ? "(int)" : i == 2 ? "(long)" : "(char)";
+    rows += std::to_string(i) + ",0,/bin/app,b,0x" + std::to_string(i) + ",the_same_function_of_a_rather_long_name" + parameters +
+            ",app.cpp,1\n";
+  }
+  xlog::test::TempFolder folder;
+  log.write(folder);
+  xlog::test::spit(folder / "x.stacks.csv", rows);
+  std::vector<std::string> problems;
+  Report report = analyse(find_logs({folder.path()}, problems), {.resolve = false});
+  std::string text = short_report_text(report, {}, {.width = 90});
+  for (const char* each : {"(int) app.cpp:1", "(long) app.cpp:1", "(char) app.cpp:1"}) {
+    BOOST_TEST(text.find(each) != text.npos, text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(lines_are_broken_and_shortened_by_characters) {
   BOOST_TEST(columns_of("\xc3\xbc\xe2\x82\xac") == 2);
   BOOST_TEST(shortened("\xc3\xbc\xc3\xbc\xc3\xbc", 2) == "\xc3\xbc\xe2\x80\xa6");
   BOOST_TEST(shortened("abc", 3) == "abc");
+  BOOST_TEST(shortened_in_the_middle("abcdefgh", 5) == "ab\xe2\x80\xa6gh");
+  BOOST_TEST(shortened_in_the_middle("abcdefgh", 8) == "abcdefgh");
   std::vector<std::string> lines = wrapped("one two three", 7, "  ");
   BOOST_TEST((lines == std::vector<std::string>{"one two", "  three"}));
 }

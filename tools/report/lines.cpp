@@ -34,6 +34,18 @@ std::string shortened(const std::string& text, size_t width) {
   return text.substr(0, end) + "…";
 }
 
+std::string shortened_in_the_middle(const std::string& text, size_t width) {
+  if (columns_of(text) <= width || width < 3) {
+    return shortened(text, width);
+  }
+  size_t tail = (width - 1) / 2;
+  size_t begin = text.size();
+  for (size_t columns = 0; columns < tail; columns += begins_character(text[begin]) ? 1 : 0) {
+    --begin;
+  }
+  return shortened(text, width - tail) + text.substr(begin);
+}
+
 std::vector<std::string> wrapped(const std::string& text, size_t width, const std::string& indent) {
   std::vector<std::string> lines;
   std::string line;

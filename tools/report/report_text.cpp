@@ -1,6 +1,8 @@
 // The report for people: the short one, which fits on a screen, and the full one.
 #include <algorithm>
+#include <map>
 
+#include "tools/report/brief_name.h"
 #include "tools/report/header.h"
 #include "tools/report/lines.h"
 #include "tools/report/notes.h"
@@ -37,16 +39,36 @@ std::vector<std::string> table_of(const Section& section) {
   return lines;
 }
 
+// What the rows are about: brief names, but for those that would be the same.
+std::vector<std::string> row_names(const Report& report, const Section& section) {
+  std::vector<std::string> whole;
+  std::map<std::string, size_t> count;
+  for (const Row& row : section.rows) {
+    whole.push_back(row.place != kNoPlace ? terminal_line(holder_name(report, row.place)) : "");
+    ++count[brief_name(whole.back())];
+  }
+  for (std::string& each : whole) {
+    std::string brief = brief_name(each);
+    each = count[brief] == 1 ? brief : each;
+  }
+  return whole;
+}
+
 // A section of the short report, with at most `rows` of its rows.
 std::vector<std::string> short_section(const Report& report, const Section& section, size_t rows, const Terminal& terminal) {
   std::vector<std::string> lines = wrapped(terminal_line(section.title), terminal.width, "  ");
   for (std::string& each : lines) {
     each = section.is_trouble ? red(each, terminal) : bold(each, terminal);
   }
+  constexpr size_t kLeastName = 8;
   std::vector<std::string> table = table_of(section);
+  std::vector<std::string> names = row_names(report, section);
   for (size_t i = 0; i < std::min(rows, table.size()); ++i) {
     uint32_t place = section.rows[i].place;
-    lines.push_back(shortened(table[i] + (place != kNoPlace ? "  " + terminal_line(holder_name(report, place)) : ""), terminal.width));
+    size_t used = columns_of(table[i]) + 2;
+    bool has_room = place != kNoPlace && used + kLeastName <= terminal.width;
+    lines.push_back(shortened(table[i], terminal.width) +
+                    (has_room ? "  " + shortened_in_the_middle(names[i], terminal.width - used) : ""));
   }
   if (!section.next.empty()) {
     lines.push_back(faint(shortened("  try: " + terminal_line(section.next), terminal.width), terminal));

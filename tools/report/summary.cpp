@@ -1,6 +1,7 @@
 // The sentence that says it all, and the few lines that `xlog run` ends with.
 #include <algorithm>
 
+#include "tools/report/brief_name.h"
 #include "tools/report/format.h"
 #include "tools/report/report.h"
 #include "tools/report/safe_text.h"
@@ -9,6 +10,8 @@
 namespace xlog::tools {
 
 namespace {
+
+std::string brief_holder(const Report& report, uint32_t place) { return brief_name(holder_name(report, place)); }
 
 uint64_t freed_only_at_exit(const GpuReport& gpu) {
   uint64_t bytes = 0;
@@ -27,7 +30,7 @@ std::string growing_text(const Report& report) {
     }
   }
   return most == nullptr ? ""
-                         : " Still growing: " + holder_name(report, most->place) + ", from " + size_text(most->from) + " to " +
+                         : " Still growing: " + brief_holder(report, most->place) + ", from " + size_text(most->from) + " to " +
                                size_text(most->to) + " over the second half.";
 }
 
@@ -74,7 +77,7 @@ std::string verdict(const Report& report) {
     text += (text.empty() || text.back() == ' ' ? "" : " ") + std::string("Peak ") + size_text(highest->peak) + " on GPU " +
             std::to_string(highest->ordinal);
     if (!top.empty()) {
-      text += ", " + share_text(top[0].bytes, highest->peak) + " of it held by " + holder_name(report, top[0].place);
+      text += ", " + share_text(top[0].bytes, highest->peak) + " of it held by " + brief_holder(report, top[0].place);
     }
     text += '.';
   }
